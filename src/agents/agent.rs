@@ -1,7 +1,7 @@
 //! What prompt-expander knows about an agent, and how `doctor` reports problems with it.
 
 use super::access_list::{AccessList, ListLocation, ListProblem};
-use super::config_file::ConfigFile;
+use super::config_file::{ConfigFile, backup_path_of};
 use super::config_text::{ConfigSyntax, value_at};
 use super::drafts::Drafts;
 use super::environment::{Environment, Scope, System};
@@ -211,6 +211,18 @@ impl Agent {
     /// Returns the path of the hooks file that `install` writes.
     pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
         self.hook_paths(scope, system).pop()
+    }
+
+    /// Returns the paths at which `install` may have saved backups of the user's files. They may not
+    /// exist.
+    pub fn backup_paths(&self, system: &System) -> Vec<PathBuf> {
+        let mut paths = self.config_paths(Scope::User, system);
+        if let Some(hook_path) = self.hook_path(Scope::User, system)
+            && !paths.contains(&hook_path)
+        {
+            paths.push(hook_path);
+        }
+        paths.iter().map(|path| backup_path_of(path)).collect()
     }
 
     /// Reads all files of the user and the project in which the agent registers servers or hooks.

@@ -158,9 +158,7 @@ impl ConfigFile {
 
     /// Returns the path of the backup.
     pub fn backup_path(&self) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(".before-prompt-expander");
-        name.into()
+        backup_path_of(&self.path)
     }
 
     /// Returns the text of the backup, or `None` if it doesn't exist or can't be read.
@@ -261,6 +259,13 @@ impl ConfigFile {
             Ok(()) => Ok(()),
         }
     }
+}
+
+/// Returns the path of the backup of a file: `FILE.before-prompt-expander`.
+pub(super) fn backup_path_of(file: &Path) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".before-prompt-expander");
+    path.into()
 }
 
 /// Returns whether a file exists and is read-only. Respects the file's permissions even for root,

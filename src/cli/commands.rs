@@ -83,7 +83,12 @@ pub(super) enum Command {
     ///
     /// Without an agent, lists what is registered. Otherwise, shows the changes first, and writes
     /// nothing until you confirm. If nothing else in a config has changed, `uninstall` restores its
-    /// backup or, if `install` created the config, deletes it. Folders are never deleted.
+    /// backup or, if `install` created the config, deletes it. Folders of agents are never deleted.
+    ///
+    /// --all lists what this program keeps for itself, and --purge deletes it. Your prompts, their
+    /// earlier versions and what you wrote into `config.toml` always stay. So do files that you
+    /// named, e.g. with --log-file or --token-file, and what `install --project` wrote in other
+    /// projects.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
     /// List your prompts, or search them

@@ -34,7 +34,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "openapi")]
 use std::sync::Arc;
-use toml_edit::{Array, Document, DocumentMut, Item, Table, Value};
+use toml_edit::{Array, Document, DocumentMut, Item, Table, TomlError, Value};
 
 /// A key of the settings file, or of a table in it. Its value is stored in a `T`.
 struct SettingsKey<T: 'static> {
@@ -543,6 +543,46 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     set_keeping_comments(document.as_table_mut(), TRUSTED, list);
     file.edited = Some(document.to_string());
     Ok(file.write()?)
+}
+
+/// Plans to remove the list of trusted repositories from the default settings file, and to delete
+/// the file if nothing else is in it. Returns `None` if there is no such list.
+///
+/// # Errors
+/// Fails if the file can't be read, or isn't valid TOML.
+pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
+    let Some(folder) = user_folders::config() else {
+        return Ok(None);
+    };
+    let mut file = ConfigFile::read_settings(folder.join("config.toml"))?;
+    let text = file.original_text();
+    let remaining_text = text_without_trusted(text)
+        .map_err(|error| toml_error(&error, text).in_file(&*file.path))?;
+    let Some(remaining_text) = remaining_text else {
+        return Ok(None);
+    };
+    let is_all = remaining_text.trim().is_empty();
+    file.edited = if is_all { None } else { Some(remaining_text) };
+    Ok(Some(file))
+}
+
+/// Returns the text of a settings file without the lines of its list of trusted repositories, or
+/// `None` if there is no such list. Unlike `toml_edit`, keeps the comments above the list.
+fn text_without_trusted(text: &str) -> Result<Option<String>, TomlError> {
+    let document = Document::parse(text)?;
+    let Some((key, list)) = document.get_key_value(TRUSTED) else {
+        return Ok(None);
+    };
+    let (Some(key_span), Some(list_span)) = (key.span(), list.span()) else {
+        return Ok(None);
+    };
+    let start = text[..key_span.start]
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    let end = text[list_span.end..]
+        .find('\n')
+        .map_or(text.len(), |newline| list_span.end + newline + 1);
+    Ok(Some(format!("{}{}", &text[..start], &text[end..])))
 }
 
 /// Sets a key, and keeps the comment on its line if the key exists.

@@ -6,6 +6,7 @@
 
 mod agent_list;
 mod changes;
+mod own_files;
 mod program;
 
 use super::agent_names::system;
@@ -19,6 +20,7 @@ use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
+use own_files::{Fate, OwnFiles};
 use program::{CopyChange, RegisteredProgram};
 use std::env;
 use std::path::Path;
@@ -58,13 +60,18 @@ pub(super) const UNINSTALL_EXAMPLES: &str = "\
 Examples:
   prompt-expander uninstall                        list what is registered
   prompt-expander uninstall codex gemini           show what would change, and ask
-  prompt-expander uninstall --all --yes";
+  prompt-expander uninstall --all --yes
+  prompt-expander uninstall --all --purge          also delete keys, tokens and caches";
 
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
     /// Remove what `install --project` wrote in the working directory
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
+    /// With --all, also delete what this program keeps for itself: keys, tokens, caches, packs, the
+    /// list of trusted repositories, and backups of agents' configs
+    #[arg(long, requires = "all", conflicts_with = "for_project")]
+    purge: bool,
     #[command(flatten)]
     selection: AgentSelection,
 }
@@ -108,7 +115,7 @@ impl Install {
             path_to_string(&program.path)?
         };
         let settings = self.registered_settings()?;
-        let mut changes = ConfigChanges::new(program.copy_change);
+        let mut changes = ConfigChanges::new(program.copy_change, None);
         for agent in &agents {
             let installation = self.installation(agent, &command, &settings);
             changes.add(agent, installation.plan(system), reporter);
@@ -223,12 +230,16 @@ impl Uninstall {
         let agents = self
             .selection
             .select(|agent| registered.iter().any(|status| status.agent == agent));
-        let copy_change = if self.selection.all {
-            CopyChange::plan_removal()
-        } else {
-            None // the other agents may run the copy of the program
-        };
-        let mut changes = ConfigChanges::new(copy_change);
+        let mut copy_change = None;
+        let mut own_files = None;
+        // Otherwise, other agents still run the program, or a copy of it.
+        let removes_everything = self.selection.all && !self.project;
+        if removes_everything {
+            copy_change = CopyChange::plan_removal();
+            let fate = if self.purge { Fate::Delete } else { Fate::Keep };
+            own_files = Some(OwnFiles::find(system, fate)?);
+        }
+        let mut changes = ConfigChanges::new(copy_change, own_files);
         for agent in &agents {
             let plan = plan_removal(agent, scope_for(self.project), system);
             changes.add(agent, plan, reporter);
@@ -238,6 +249,7 @@ impl Uninstall {
             "not registered; nothing to remove",
             reporter,
         )?;
+        changes.note_kept_files(reporter);
         Ok(changes.exit_code(agents.len(), reporter))
     }
 }

@@ -56,8 +56,12 @@ pub(super) fn state() -> Option<PathBuf> {
     Some(folder_or_default("XDG_STATE_HOME", folder)?.join("prompt-expander"))
 }
 
+/// Returns this program's cache folder: `~/.cache/prompt-expander` on Linux.
+pub(super) fn cache() -> Option<PathBuf> {
+    Some(system_cache()?.join("prompt-expander"))
+}
+
 /// Returns the cache folder that all programs share: `~/.cache` on Linux.
-#[cfg(feature = "openapi")]
 pub(super) fn system_cache() -> Option<PathBuf> {
     folder_or_default("XDG_CACHE_HOME", dirs::cache_dir()?)
 }

@@ -92,6 +92,8 @@ mod prompts_dir;
 mod properties;
 #[cfg(all(unix, feature = "http"))]
 mod proxy;
+#[cfg(all(target_os = "linux", feature = "http", feature = "openapi"))]
+mod purge;
 mod readme;
 mod resources;
 mod rm_and_mv;

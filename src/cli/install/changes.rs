@@ -1,6 +1,7 @@
 //! The steps that `install` and `uninstall` share: selecting agents, previewing all changes, asking
 //! once, and writing.
 
+use super::own_files::{Fate, OwnFiles};
 use super::program::CopyChange;
 use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
 use crate::cli::agent_names::AgentParser;
@@ -49,16 +50,23 @@ pub(super) struct ConfigChanges {
     /// What to do with the copy of this program that the agents run, if there is one.
     copy_change: Option<CopyChange>,
     agents: Vec<AgentChange>,
+    /// The files that this program keeps for itself, if they are to be listed or deleted.
+    own_files: Option<OwnFiles>,
     /// The titles of the agents for which planning or writing failed.
     failed_agents: Vec<&'static str>,
 }
 
 impl ConfigChanges {
-    /// Returns changes without any agent. `copy_change` is made before those of the agents.
-    pub(super) fn new(copy_change: Option<CopyChange>) -> ConfigChanges {
+    /// Returns changes without any agent. `copy_change` is made before those of the agents, and
+    /// `own_files` after them.
+    pub(super) fn new(
+        copy_change: Option<CopyChange>,
+        own_files: Option<OwnFiles>,
+    ) -> ConfigChanges {
         ConfigChanges {
             copy_change,
             agents: Vec::new(),
+            own_files,
             failed_agents: Vec::new(),
         }
     }
@@ -102,7 +110,32 @@ impl ConfigChanges {
     }
 
     fn is_empty(&self) -> bool {
-        self.copy_change.is_none() && self.changed_agents().count() == 0
+        self.copy_change.is_none()
+            && self.changed_agents().count() == 0
+            && !self.deletes_own_files()
+    }
+
+    /// Returns whether files that this program keeps for itself are to be deleted.
+    fn deletes_own_files(&self) -> bool {
+        self.own_files.as_ref().is_some_and(OwnFiles::has_deletion)
+    }
+
+    /// Lists the files that this program keeps for itself, if they stay, and says how to delete
+    /// them. Prints nothing if there are none.
+    pub(super) fn note_kept_files(&self, reporter: &Reporter) {
+        if let Some(files) = &self.own_files
+            && files.fate == Fate::Keep
+            && !files.is_empty()
+        {
+            reporter.note(&format!(
+                "these files of this program stay:\n{}",
+                files.describe()
+            ));
+            reporter.hint(
+                "`prompt-expander uninstall --all --purge` deletes them. \
+                 Your prompts and what you wrote into config.toml always stay",
+            );
+        }
     }
 
     /// Returns the agents whose files change.
@@ -127,6 +160,30 @@ impl ConfigChanges {
         for (agent, error) in failures {
             self.fail(agent, &error, reporter);
         }
+        self.delete_own_files(reporter)
+    }
+
+    /// Deletes the files that this program keeps for itself, if that is planned. Keeps them if an
+    /// agent failed, because it may still start this program.
+    fn delete_own_files(&mut self, reporter: &Reporter) -> anyhow::Result<()> {
+        let Some(files) = &mut self.own_files else {
+            return Ok(());
+        };
+        if !files.has_deletion() {
+            return Ok(());
+        }
+        if !self.failed_agents.is_empty() {
+            reporter.warn(
+                "the files of this program are kept, because an agent may still start it. \
+                 Repair what failed, and run this command again",
+            );
+            return Ok(());
+        }
+        files.delete()?;
+        reporter.note(
+            "the files of this program are deleted. \
+             Your prompts and what you wrote into config.toml stay",
+        );
         Ok(())
     }
 
@@ -157,6 +214,9 @@ impl ConfigChanges {
             agents.push(json!({"name": agent.name, "files": files, "notes": plan.notes}));
         }
         let mut json = json!({"agents": agents, "written": is_written});
+        if let Some(own_files) = &self.own_files {
+            json["kept"] = own_files.to_json();
+        }
         if let Some(copy_change) = &self.copy_change {
             json["program"] = json!(copy_change.copy_path().display().to_string());
         }
@@ -258,11 +318,14 @@ impl AgentSelection {
             .changed_agents()
             .map(|change| change.agent.title)
             .collect();
-        let question = if titles.is_empty() {
-            "Make these changes?".to_owned()
-        } else {
-            format!("Make these changes for {}?", join_words(&titles, "and"))
-        };
+        let mut question = "Make these changes".to_owned();
+        if !titles.is_empty() {
+            question += &format!(" for {}", join_words(&titles, "and"));
+        }
+        if changes.deletes_own_files() {
+            question += ", and delete the files of this program";
+        }
+        question.push('?');
         let action = "write without asking, or --dry-run to see the changes only";
         reporter.confirm(&question, action)
     }
@@ -285,6 +348,12 @@ fn print_preview(
         for file in &plan.files {
             text.append(format_diff(file));
         }
+    }
+    if let Some(own_files) = &changes.own_files
+        && own_files.has_deletion()
+    {
+        text.push("The files of this program will be deleted:\n");
+        text.push(own_files.describe() + "\n");
     }
     output::print(&text)?;
     for change in &changes.agents {

@@ -1,0 +1,208 @@
+//! The files that this program keeps for itself in the user's folders: keys, tokens, records and
+//! caches. `uninstall --all` lists them, and `uninstall --all --purge` deletes them.
+//!
+//! Prompts are never among them, nor files that the user has named, e.g. with `--log-file`.
+
+use crate::agents::{AGENTS, ConfigFile, System};
+use crate::cli::config;
+use crate::cli::output::full_path;
+use crate::cli::user_folders;
+use anyhow::Context;
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file or folder with a fixed name in one of this program's folders.
+struct FixedName {
+    /// Returns the folder that contains it, or `None` without a home directory.
+    folder: fn() -> Option<PathBuf>,
+    name: &'static str,
+    contents: &'static str,
+}
+
+/// Everything that this program writes into its own folders, apart from prompts and `config.toml`,
+/// and the token that `token add` says to save there.
+const FIXED_NAMES: [FixedName; 10] = [
+    FixedName {
+        folder: user_folders::config,
+        name: "team-token",
+        contents: "your token for the team's server",
+    },
+    FixedName {
+        folder: user_folders::config,
+        name: "packs.lock",
+        contents: "the list of your packs",
+    },
+    FixedName {
+        folder: user_folders::data,
+        name: "packs",
+        contents: "copies of packs",
+    },
+    FixedName {
+        folder: user_folders::data,
+        name: "trusted",
+        contents: "copies of the texts that you trusted",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "accepted-texts",
+        contents: "the hashes of the packs' texts that you accepted",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "store",
+        contents: "the hashes of the texts that you pushed to a store or pulled",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "session-key",
+        contents: "the key of the HTTP server",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "edit-token",
+        contents: "the token for writing over HTTP",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "copied-program",
+        contents: "the record of the copy of the program",
+    },
+    FixedName {
+        folder: user_folders::cache,
+        name: "team",
+        contents: "the cache of the team's prompts",
+    },
+];
+
+/// A file or folder that this program has written for itself. It may not exist.
+struct OwnFile {
+    path: PathBuf,
+    /// What it contains, in a few words.
+    contents: &'static str,
+}
+
+/// The files that this program keeps for itself.
+pub(super) struct OwnFiles {
+    pub(super) fate: Fate,
+    /// All possible files and folders. They may not exist.
+    candidates: Vec<OwnFile>,
+    /// `config.toml`, edited so that it lists no trusted repositories, if it does now.
+    settings: Option<ConfigFile>,
+}
+
+/// What `uninstall` does with the files that this program keeps for itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Keep,
+    Delete,
+}
+
+impl OwnFiles {
+    /// Finds the files in the user's folders, and the backups of agents' configs.
+    ///
+    /// # Errors
+    /// Fails if `config.toml` can't be read, or isn't valid TOML.
+    pub(super) fn find(system: &System, fate: Fate) -> anyhow::Result<OwnFiles> {
+        let mut candidates = Vec::new();
+        for fixed in FIXED_NAMES {
+            if let Some(folder) = (fixed.folder)() {
+                candidates.push(OwnFile {
+                    path: folder.join(fixed.name),
+                    contents: fixed.contents,
+                });
+            }
+        }
+        for agent in AGENTS {
+            for path in agent.backup_paths(system) {
+                candidates.push(OwnFile {
+                    path,
+                    contents: "a config as it was before `install`",
+                });
+            }
+        }
+        Ok(OwnFiles {
+            fate,
+            candidates,
+            settings: config::plan_removal_of_trusted()?,
+        })
+    }
+
+    /// Returns whether something is to be deleted.
+    pub(super) fn has_deletion(&self) -> bool {
+        self.fate == Fate::Delete && !self.is_empty()
+    }
+
+    /// Returns whether this program keeps nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.settings.is_none() && self.existing().next().is_none()
+    }
+
+    /// Returns the files and folders that exist now.
+    fn existing(&self) -> impl Iterator<Item = &OwnFile> {
+        self.candidates
+            .iter()
+            .filter(|file| file.path.symlink_metadata().is_ok())
+    }
+
+    /// Returns a line for each file, e.g. `/home/ann/.config/prompt-expander/packs.lock (the list
+    /// of your packs)`.
+    pub(super) fn describe(&self) -> String {
+        let mut lines = Vec::new();
+        for file in self.existing() {
+            lines.push(format!("{} ({})", full_path(&file.path), file.contents));
+        }
+        if let Some(settings) = &self.settings {
+            let path = full_path(&settings.path);
+            lines.push(format!("{path} (its list of trusted repositories)"));
+        }
+        lines.join("\n")
+    }
+
+    /// Returns the paths of the files that exist now as a JSON list.
+    pub(super) fn to_json(&self) -> Value {
+        let mut paths: Vec<String> = self
+            .existing()
+            .map(|file| file.path.display().to_string())
+            .collect();
+        if let Some(settings) = &self.settings {
+            paths.push(settings.path.display().to_string());
+        }
+        paths.into()
+    }
+
+    /// Deletes all files, and this program's folders that are then empty.
+    ///
+    /// # Errors
+    /// Fails if a file can't be deleted, or if `config.toml` can't be written.
+    pub(super) fn delete(&mut self) -> anyhow::Result<()> {
+        for file in self.existing() {
+            delete_all(&file.path)
+                .with_context(|| format!("{} cannot be deleted", full_path(&file.path)))?;
+        }
+        if let Some(settings) = self.settings.take() {
+            settings.write()?;
+        }
+        let folders = [
+            user_folders::config(),
+            user_folders::data(),
+            user_folders::state(),
+            user_folders::cache(),
+        ];
+        for folder in folders.into_iter().flatten() {
+            // Fails if the user has other files there, e.g. prompts.
+            _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+}
+
+/// Deletes a file, or a folder with everything in it. Of a symlink, deletes only the link.
+fn delete_all(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
