@@ -40,6 +40,7 @@ mod outline;
 mod placeholder;
 mod revision;
 mod serialize;
+mod shell_parameter;
 pub(crate) mod similar;
 mod skill_lint;
 mod template;

@@ -284,7 +284,8 @@ fn count_placeholders(prompt: &Prompt, binding: &Binding<'_>) -> Vec<Placeholder
             counts.push(PlaceholderCount {
                 name: name.clone(),
                 count: 1,
-                is_empty: binding.value(name).as_str().is_empty(),
+                is_empty: placeholder.default.is_none()
+                    && binding.replacement(placeholder).as_str().is_empty(),
                 source_text: message.source_text(placeholder).to_owned(),
             });
         }

@@ -70,7 +70,7 @@ impl<'c> BoundCall<'c> {
         for bound in &self.binding.arguments {
             if !bound.value.is_empty()
                 && self.is_lost_without_placeholder(bound)
-                && !self.has_placeholder(bound.name)
+                && !self.prompt.has_placeholder(bound.name)
             {
                 unused.push(UnusedValue {
                     argument: bound.name.to_owned(),
@@ -93,11 +93,5 @@ impl<'c> BoundCall<'c> {
             // Not passed by the caller.
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         }
-    }
-
-    fn has_placeholder(&self, name: &str) -> bool {
-        self.prompt
-            .placeholders()
-            .any(|placeholder| placeholder.name == name)
     }
 }

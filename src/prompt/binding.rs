@@ -11,12 +11,14 @@ use super::division::{
 use super::file_text::truncate_at_boundary;
 use super::message::Piece;
 use super::model::{Argument, Prompt};
+use super::placeholder::{Extent, Placeholder};
 use super::similar;
 use super::template::INPUT;
 use super::words::{parse_pair_start, split_words};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// How much of a line is searched for misspelled argument names.
 const MAX_SEARCHED_LINE_BYTES: usize = 1000;
@@ -57,6 +59,9 @@ pub enum Call<'c> {
 pub struct Binding<'v> {
     /// The declared arguments, in declaration order.
     pub arguments: Vec<BoundArgument<'v>>,
+    /// The values of all arguments for which a placeholder such as `${@:2}` stands, joined by
+    /// spaces. The keys are the indexes of the arguments.
+    slices: HashMap<Range<usize>, String>,
     /// The text that replaces `{{input}}` or is appended to the body; `None` if the prompt doesn't
     /// use the input.
     pub input: Option<Cow<'v, str>>,
@@ -204,6 +209,7 @@ impl<'v> Binding<'v> {
             None => missing_values_error(prompt, &arguments).or(choices.error),
         };
         Binding {
+            slices: join_slices(prompt, &arguments),
             arguments,
             input: values.input,
             error,
@@ -211,7 +217,16 @@ impl<'v> Binding<'v> {
         }
     }
 
-    /// Returns the replacement for a placeholder.
+    /// Returns the replacement for a placeholder, without the default in the placeholder itself.
+    pub fn replacement(&self, placeholder: &Placeholder) -> Piece<'_> {
+        if placeholder.extent == Extent::One {
+            return self.value(&placeholder.name);
+        }
+        let indexes = argument_indexes(&self.arguments, placeholder);
+        Piece::Value(self.slices.get(&indexes).map_or("", String::as_str))
+    }
+
+    /// Returns the value of an argument, or of the input if no argument has this name.
     ///
     /// Defaults are the prompt author's text ([`Piece::Text`]); all other values are the caller's
     /// ([`Piece::Value`]).
@@ -298,6 +313,38 @@ fn bind_argument<'v>(
         } else {
             Origin::Omitted
         },
+    }
+}
+
+/// Returns the joined values for each placeholder that stands for several arguments. Empty values
+/// are left out: there are fewer words than arguments.
+fn join_slices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> HashMap<Range<usize>, String> {
+    let mut slices = HashMap::new();
+    for placeholder in prompt.placeholders() {
+        if placeholder.extent == Extent::One {
+            continue;
+        }
+        let indexes = argument_indexes(arguments, placeholder);
+        slices.entry(indexes.clone()).or_insert_with(|| {
+            let mut values: Vec<&str> = Vec::new();
+            for bound in &arguments[indexes] {
+                values.push(&bound.value);
+            }
+            values.retain(|value| !value.is_empty());
+            values.join(" ")
+        });
+    }
+    slices
+}
+
+/// Returns the indexes of the arguments for which a placeholder stands: `1..3` for `${@:2:2}`.
+fn argument_indexes(arguments: &[BoundArgument<'_>], placeholder: &Placeholder) -> Range<usize> {
+    let first = arguments
+        .iter()
+        .position(|bound| bound.name == placeholder.name);
+    match first {
+        Some(first) => placeholder.extent.argument_indexes(first, arguments.len()),
+        None => 0..0,
     }
 }
 

@@ -30,7 +30,8 @@
 //! Prompts with `words: true`, and Claude Code or Codex prompts that contain `$name` or `$1`,
 //! follow the rules of those programs instead: after the pairs are removed, each argument gets one
 //! word or quoted group, and the input is the whole text. Text that nothing receives is dropped
-//! with a warning.
+//! with a warning. In a prompt of pi that contains `${@:2}`, the last argument gets all words that
+//! are left.
 //!
 //! Quotes group words as in a shell: `"Rust or Go"`, `'a "b" c'`; `\"` and `\\` are escapes inside
 //! double quotes. A quote after a letter or digit (`it's`, `27"`) or without a closing quote is an
@@ -38,7 +39,8 @@
 
 use super::model::Prompt;
 use super::words::{
-    Pair, PairStart, QuoteFinder, find_pairs, parse_pair_start, unquote, unquote_value, word_end,
+    Pair, PairStart, QuoteFinder, find_pairs, parse_pair_start, split_words, unquote,
+    unquote_value, word_end,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -84,6 +86,15 @@ pub(super) struct GivenValues<'v> {
 pub(super) struct GivenValue<'v> {
     pub(super) text: Cow<'v, str>,
     pub(super) origin: Origin,
+}
+
+impl GivenValue<'_> {
+    fn append_word(&mut self, word: &str) {
+        let text = self.text.to_mut();
+        text.push(' ');
+        text.push_str(word);
+        self.origin = Origin::Rest;
+    }
 }
 
 /// A recipient of text outside the pairs, filled by position: `:compare Rust or Go` fills the slot
@@ -523,7 +534,8 @@ fn free_slots(prompt: &Prompt, pairs: &[TextPair<'_>]) -> Vec<Slot> {
     slots
 }
 
-/// Assigns one word to each argument that no pair sets, as Claude Code and Codex do.
+/// Assigns one word to each argument that no pair sets, as Claude Code and Codex do. With a
+/// placeholder such as `${@:2}`, the last argument gets all remaining words, as in pi.
 ///
 /// If words remain and the prompt doesn't use the input, which would contain them, the first one is
 /// reported as dropped. Remaining piped text is reported as unassigned, which is an error.
@@ -543,12 +555,31 @@ fn assign_one_word_each<'v>(
             *value = Some(GivenValue { text, origin });
         }
     }
+    if prompt.last_argument_takes_rest()
+        && let Some(Some(last)) = values.arguments.last_mut()
+    {
+        append_words(&mut parts, last);
+    }
     if prompt.takes_input() {
         return;
     }
     let unused_piped = parts.iter().find(|part| part.is_piped());
     values.unassigned_text = unused_piped.map(|part| part.text);
     values.first_dropped_word = take_word(&mut parts);
+}
+
+/// Removes all words from the parts, and appends them to a value, each after a space: `"b c" d`
+/// becomes `b c d`. A shell word or piped text counts as one word.
+fn append_words(parts: &mut VecDeque<TextPart<'_>>, value: &mut GivenValue<'_>) {
+    for part in parts.drain(..) {
+        if part.source != PartSource::Chat {
+            value.append_word(part.text);
+            continue;
+        }
+        for word in split_words(part.text) {
+            value.append_word(&unquote(word));
+        }
+    }
 }
 
 /// Assigns the values of the pairs, then one word to each slot except the last, which gets

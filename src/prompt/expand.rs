@@ -143,7 +143,9 @@ impl Prompt {
                 None => MessagePieces {
                     role,
                     is_empty: template.body().is_empty(),
-                    pieces: template.pieces(|name| binding.value(name)).collect(),
+                    pieces: template
+                        .pieces(|placeholder| binding.replacement(placeholder))
+                        .collect(),
                 },
             });
         }

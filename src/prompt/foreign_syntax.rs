@@ -100,7 +100,11 @@ pub(super) static CLAUDE_CODE: ForeignSyntax = ForeignSyntax {
     constructs: &[
         COMMAND,
         FILE,
-        WORD,
+        ForeignConstruct {
+            fix: "write `$ARGUMENTS` for the whole text, or the key `argument-hint` into the frontmatter \
+                  if it is a word of the text",
+            ..WORD
+        },
         construct("${CLAUDE_", "}", "replace", "write its value instead"),
     ],
 };
@@ -320,7 +324,6 @@ mod tests {
                 &[
                     "4:9: `` !`git status` `` stays as written: Claude Code would run it",
                     "4:23: `@src/main.rs` stays as written: Claude Code would attach it",
-                    "4:40: `$2` stays as written: Claude Code would replace it",
                     "4:44: `${CLAUDE_PLUGIN_ROOT}` stays as written: Claude Code would replace it",
                 ],
             ),

@@ -13,7 +13,7 @@ use super::serialize;
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::message::{Piece, Role};
 use crate::prompt::model::{AppendInput, Argument, Metadata, Prompt};
-use crate::prompt::template::INPUT;
+use crate::prompt::template::{INPUT, Placeholder};
 use crate::wording::{in_backticks, quoted};
 
 /// The formats that can only be imported, not read in place.
@@ -91,7 +91,8 @@ fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
 /// Writes the prompt as a Markdown file, and parses the file to verify that it is equivalent.
 /// Returns `None` if it isn't.
 fn write_verified(prompt: &Prompt) -> Option<String> {
-    if prompt.is_jinja() {
+    // A Markdown file of this program has no placeholders such as `${1:-default}`.
+    if prompt.is_jinja() || !prompt.placeholders().all(Placeholder::is_plain) {
         return None;
     }
     // Write the title and the description only if parsing wouldn't derive them from the body.
@@ -184,7 +185,7 @@ impl Behavior<'_> {
         let mut messages: Vec<(Role, String)> = Vec::new();
         for message in &prompt.messages {
             let mut text = String::new();
-            for piece in message.pieces(Piece::Value) {
+            for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
                 match piece {
                     Piece::Text(part) => text += part,
                     Piece::Value(name) => text += &format!("\0{name}\0"),

@@ -460,10 +460,8 @@ impl Validator<'_> {
         if !is_loop_variable {
             self.errors
                 .extend(check_name("argument", name, span, &self.names));
-            self.placeholders.push(Placeholder {
-                name: name.to_owned(),
-                range: range_of(span),
-            });
+            self.placeholders
+                .push(Placeholder::new(name, range_of(span)));
         }
         self.count_on_read(span);
     }

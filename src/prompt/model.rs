@@ -5,6 +5,7 @@ use super::diagnostic::{Diagnostic, Position};
 use super::foreign_syntax::{self, ForeignSyntax};
 use super::include::{Included, LineOrigins};
 use super::name::Name;
+use super::placeholder::Extent;
 use super::template::{INPUT, MessageTemplate, Placeholder, PlaceholderSyntax};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
@@ -362,9 +363,40 @@ impl Prompt {
         !is_argument && self.has_placeholder(INPUT)
     }
 
-    fn has_placeholder(&self, name: &str) -> bool {
+    /// Returns whether a placeholder stands for the argument or the input with this name.
+    pub(crate) fn has_placeholder(&self, name: &str) -> bool {
         self.placeholders()
-            .any(|placeholder| placeholder.name == name)
+            .any(|placeholder| placeholder.name == name || self.slice_includes(placeholder, name))
+    }
+
+    /// Returns whether a placeholder such as `${@:2}` stands for several arguments, and `name` is
+    /// one of them.
+    fn slice_includes(&self, placeholder: &Placeholder, name: &str) -> bool {
+        if placeholder.extent == Extent::One {
+            return false;
+        }
+        let first = self.argument_index(&placeholder.name);
+        let (Some(first), Some(index)) = (first, self.argument_index(name)) else {
+            return false;
+        };
+        let indexes = placeholder
+            .extent
+            .argument_indexes(first, self.arguments.len());
+        indexes.contains(&index)
+    }
+
+    /// Returns the index of a declared argument.
+    fn argument_index(&self, name: &str) -> Option<usize> {
+        self.arguments
+            .iter()
+            .position(|argument| argument.name == name)
+    }
+
+    /// Returns whether the last argument gets all words that are left when each argument has one,
+    /// because the prompt has a placeholder such as `${@:2}`.
+    pub(super) fn last_argument_takes_rest(&self) -> bool {
+        self.placeholders()
+            .any(|placeholder| placeholder.extent == Extent::Rest)
     }
 }
 

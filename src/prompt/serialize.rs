@@ -213,7 +213,7 @@ fn markdown_body(prompt: &Prompt) -> String {
     for (index, message) in prompt.messages.iter().enumerate() {
         body.begin_message(index, message.role);
         // Instead of a value, each placeholder yields its own name.
-        for piece in message.pieces(Piece::Value) {
+        for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
             match piece {
                 Piece::Text(text) => body.text += text,
                 Piece::Value(name) => body.push_placeholder(name),
@@ -224,14 +224,13 @@ fn markdown_body(prompt: &Prompt) -> String {
         body.text.push('\n');
         body.push_placeholder(INPUT);
     }
-    let names: BTreeSet<&str> = prompt
+    let names = prompt
         .arguments
         .iter()
-        .map(|argument| argument.name.as_str())
-        .collect();
+        .map(|argument| argument.name.as_str());
     // Escape everything that would be parsed as a placeholder but was not written as one above.
     let mut escape_offsets =
-        escaped_or_placeholder_offsets(&body.text, &names, body.has_input_placeholder);
+        escaped_or_placeholder_offsets(&body.text, names, body.has_input_placeholder);
     escape_offsets.retain(|start| !body.placeholder_offsets.contains(start));
     escape_offsets.extend(body.false_marker_offsets());
     body.escape_and_finish(escape_offsets)

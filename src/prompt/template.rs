@@ -11,8 +11,9 @@
 use super::diagnostic::{Position, PositionCursor};
 use super::jinja::{ParsedTemplate, Template, TemplateError};
 use super::message::{Piece, Role};
+use super::placeholder::{DeclaredNames, FoundName};
 pub use super::placeholder::{INPUT, Placeholder};
-use std::collections::BTreeSet;
+use super::shell_parameter;
 use std::ops::Range;
 
 /// A message of a prompt, parsed into text and placeholders.
@@ -105,8 +106,8 @@ pub(super) struct PlaceholderForm {
     /// The closing delimiter. If empty, the name extends to the first character that can't be part
     /// of a name.
     pub(super) close: &'static str,
-    /// The name that refers to the input: `input` in `{{input}}`. It is empty if `open` alone
-    /// refers to the input, as in `$@`, and `None` if this form can't refer to it.
+    /// The name that refers to the input: `input` in `{{input}}`. It is `None` if this form can't
+    /// refer to the input.
     pub(super) input_name: Option<&'static str>,
     /// How an argument may be named in this form.
     pub(super) arguments: ArgumentNames,
@@ -127,6 +128,14 @@ pub(super) enum ArgumentNames {
     Spaced,
     /// By the name of a declared argument, optionally followed by `:hint` or `|default`.
     WithHint,
+    /// By a name of one digit, as in `$1`: in `$12`, the `2` is text.
+    Digit,
+    /// By its number among the declared arguments, counted from 0: `$1` and `$ARGUMENTS[1]` are the
+    /// second one.
+    Index,
+    /// As pi does it: by its number, counted from 1, with a default or as a slice. Examples are
+    /// `$1`, `${1:-default}`, `${@:2}` and `${@:2:3}`.
+    Shell,
 }
 
 /// How a file format escapes placeholders.
@@ -136,8 +145,8 @@ pub(super) enum Escape {
     None,
     /// A backslash before a placeholder, as in `\{{name}}`.
     Backslash,
-    /// A backslash before a placeholder, or before `$` and a digit, which Claude Code would replace
-    /// even if no argument has that name.
+    /// A backslash before a placeholder, or before `$1` or `$ARGUMENTS[1]`, which Claude Code would
+    /// replace even where they are text here.
     BackslashAndDigit,
     /// `$$` stands for `$`.
     Dollar,
@@ -233,7 +242,7 @@ impl MessageTemplate {
         messages: &mut [MessageTemplate],
         names: impl IntoIterator<Item = &'n str>,
     ) {
-        let names: BTreeSet<&str> = names.into_iter().collect();
+        let names: DeclaredNames = names.into_iter().collect();
         let mut has_input = false;
         for message in &mut *messages {
             message.segments = split(&message.body, &names, syntax, NO_FALLBACK);
@@ -323,15 +332,23 @@ impl MessageTemplate {
         escaped_offsets
     }
 
-    /// Returns the preamble and the body as pieces, in order. `value_of` looks up the value of a
-    /// placeholder by its name.
+    /// Returns the preamble and the body as pieces, in order. `value_of` returns the value of a
+    /// placeholder. If it is empty, the placeholder's own default replaces it.
     pub(super) fn pieces<'t>(
         &'t self,
-        value_of: impl Fn(&'t str) -> Piece<'t>,
+        value_of: impl Fn(&'t Placeholder) -> Piece<'t>,
     ) -> impl Iterator<Item = Piece<'t>> {
         let segments = self.segments.iter().map(move |segment| match segment {
             Segment::Text(range) => Piece::Text(&self.body[range.clone()]),
-            Segment::Placeholder(placeholder) => value_of(&placeholder.name),
+            Segment::Placeholder(placeholder) => {
+                let value = value_of(placeholder);
+                match &placeholder.default {
+                    Some(default) if value.as_str().is_empty() => {
+                        Piece::Text(&self.body[default.clone()])
+                    }
+                    _ => value,
+                }
+            }
         });
         std::iter::once(Piece::Text(&self.preamble)).chain(segments)
     }
@@ -342,11 +359,12 @@ impl MessageTemplate {
 ///
 /// If `has_input` is false, that is, if no message of the prompt contains `{{input}}`, `$ARGUMENTS`
 /// counts as a placeholder too.
-pub(super) fn escaped_or_placeholder_offsets(
+pub(super) fn escaped_or_placeholder_offsets<'n>(
     body: &str,
-    names: &BTreeSet<&str>,
+    names: impl IntoIterator<Item = &'n str>,
     has_input: bool,
 ) -> Vec<usize> {
+    let names: DeclaredNames = names.into_iter().collect();
     let syntax = &PlaceholderSyntax::OWN;
     let fallback = if has_input {
         NO_FALLBACK
@@ -354,7 +372,7 @@ pub(super) fn escaped_or_placeholder_offsets(
         syntax.fallback.as_ref()
     };
     let mut template = MessageTemplate::new(Role::User, body.to_owned(), BodyPosition::at_line(1));
-    template.segments = split(body, names, syntax, fallback);
+    template.segments = split(body, &names, syntax, fallback);
     let mut offsets = template.escaped_offsets();
     for placeholder in template.placeholders() {
         offsets.push(placeholder.range.start);
@@ -374,7 +392,7 @@ const NO_FALLBACK: Option<&PlaceholderForm> = None;
 /// in `${input:a:{{b}}`, `{{b}}` isn't a placeholder of its own.
 fn split(
     body: &str,
-    names: &BTreeSet<&str>,
+    names: &DeclaredNames,
     syntax: &PlaceholderSyntax,
     fallback: Option<&PlaceholderForm>,
 ) -> Vec<Segment> {
@@ -401,7 +419,7 @@ fn split(
 struct Splitter<'s> {
     body: &'s str,
     /// The names of the declared arguments.
-    names: &'s BTreeSet<&'s str>,
+    names: &'s DeclaredNames<'s>,
     syntax: &'s PlaceholderSyntax,
     /// An additional form to recognize.
     fallback: Option<&'s PlaceholderForm>,
@@ -451,7 +469,7 @@ impl Splitter<'_> {
             Escape::None => false,
             Escape::Backslash => follows_backslash && placeholder.is_some(),
             Escape::BackslashAndDigit => {
-                follows_backslash && (placeholder.is_some() || self.is_dollar_digit(opening.start))
+                follows_backslash && (placeholder.is_some() || self.is_word_or_input(opening.start))
             }
             Escape::Dollar => self.is_end_of_double_dollar(opening.start),
         };
@@ -462,10 +480,13 @@ impl Splitter<'_> {
         }
     }
 
-    /// Returns whether an opening is a `$` followed by a digit, as in `$1`.
-    fn is_dollar_digit(&self, opening_start: usize) -> bool {
-        let bytes = self.body.as_bytes();
-        bytes[opening_start] == b'$' && bytes.get(opening_start + 1).is_some_and(u8::is_ascii_digit)
+    /// Returns whether an opening is a `$` that Claude Code would replace whatever the arguments are:
+    /// before a digit, as in `$1`, or before `ARGUMENTS`.
+    fn is_word_or_input(&self, opening_start: usize) -> bool {
+        let Some(after) = self.body[opening_start..].strip_prefix('$') else {
+            return false;
+        };
+        after.starts_with(|first: char| first.is_ascii_digit()) || after.starts_with("ARGUMENTS")
     }
 
     /// Returns whether an opening is the second `$` of `$$`, which never starts a placeholder.
@@ -550,14 +571,6 @@ pub(super) const HINT_SEPARATORS: [char; 2] = [':', '|'];
 /// The whitespace allowed between a delimiter and the name.
 pub(super) const INNER_SPACES: [char; 2] = [' ', '\t'];
 
-/// A name found in a placeholder.
-struct FoundName<'b> {
-    /// The name of the argument, or [`INPUT`].
-    name: &'b str,
-    /// The rest of the body, after the placeholder.
-    after: &'b str,
-}
-
 impl PlaceholderForm {
     /// Returns a placeholder in this form, e.g. `{{name}}`.
     fn format_placeholder(&self, name: &str) -> String {
@@ -565,22 +578,30 @@ impl PlaceholderForm {
     }
 
     /// Returns the placeholder in this form that starts at an opening of the body.
-    fn placeholder_at(
+    fn placeholder_at<'b>(
         &self,
-        body: &str,
+        body: &'b str,
         opening: &Range<usize>,
-        names: &BTreeSet<&str>,
+        names: &DeclaredNames<'b>,
     ) -> Option<Placeholder> {
         let start = self.start_within(opening)?;
         let rest = body[start..].strip_prefix(self.open)?;
-        let FoundName { name, after } = if self.close.is_empty() {
-            self.parse_unclosed_name(rest, names)?
-        } else {
-            self.parse_closed_name(rest, names)?
+        let found = match self.arguments {
+            ArgumentNames::Digit => parse_digit(rest, names)?,
+            ArgumentNames::Index => self.parse_index(rest, names)?,
+            ArgumentNames::Shell => shell_parameter::parse(rest, names)?,
+            _ if self.close.is_empty() => self.parse_unclosed_name(rest, names)?,
+            _ => self.parse_closed_name(rest, names)?,
         };
+        let end = body.len() - found.after.len();
+        let default = found.default.map(|default| {
+            let default_end = end - "}".len();
+            default_end - default.len()..default_end
+        });
         Some(Placeholder {
-            name: name.to_owned(),
-            range: start..body.len() - after.len(),
+            extent: found.extent,
+            default,
+            ..Placeholder::new(found.name, start..end)
         })
     }
 
@@ -603,7 +624,7 @@ impl PlaceholderForm {
     /// [`INPUT`] if it refers to the input, and `None` otherwise.
     ///
     /// A declared argument takes precedence over the input.
-    fn resolve<'b>(&self, name: &'b str, names: &BTreeSet<&str>) -> Option<&'b str> {
+    fn resolve<'b>(&self, name: &'b str, names: &DeclaredNames) -> Option<&'b str> {
         if self.is_argument(name, names) {
             Some(name)
         } else if self.input_name == Some(name) {
@@ -614,17 +635,13 @@ impl PlaceholderForm {
     }
 
     /// Returns whether this form can refer to an argument and `name` is a declared one.
-    fn is_argument(&self, name: &str, names: &BTreeSet<&str>) -> bool {
-        self.arguments != ArgumentNames::None && names.contains(name)
+    fn is_argument(&self, name: &str, names: &DeclaredNames) -> bool {
+        self.arguments != ArgumentNames::None && names.sorted.contains(name)
     }
 
     /// Parses a name and the closing delimiter, e.g. `name}}` or `name:hint}}`, at the start of
     /// `rest`.
-    fn parse_closed_name<'b>(
-        &self,
-        rest: &'b str,
-        names: &BTreeSet<&str>,
-    ) -> Option<FoundName<'b>> {
+    fn parse_closed_name<'b>(&self, rest: &'b str, names: &DeclaredNames) -> Option<FoundName<'b>> {
         let rest = self.skip_spaces(rest);
         let name_end = rest.find(|letter| self.ends_closed_name(letter))?;
         let (name, mut after_name) = rest.split_at(name_end);
@@ -634,7 +651,7 @@ impl PlaceholderForm {
         }
         let after = self.skip_spaces(after_name).strip_prefix(self.close)?;
         let name = self.resolve(name, names)?;
-        Some(FoundName { name, after })
+        Some(FoundName::new(name, after))
     }
 
     /// Skips leading spaces if the form allows them around a name.
@@ -656,25 +673,14 @@ impl PlaceholderForm {
     /// Parses the name after a `$`, without a closing delimiter: the longest one that resolves.
     ///
     /// - `name-x` is the argument `name-x` if declared, otherwise `name` followed by the text `-x`.
-    /// - `12` is the argument `1` followed by the text `2`, since numeric names have one digit.
     /// - `ARGUMENTS[0]` is plain text, because other programs replace it with a single word.
     fn parse_unclosed_name<'b>(
         &self,
         rest: &'b str,
-        names: &BTreeSet<&str>,
+        names: &DeclaredNames,
     ) -> Option<FoundName<'b>> {
-        // `open` alone, such as `$@`, is the placeholder.
-        if self.input_name == Some("") {
-            return Some(FoundName {
-                name: INPUT,
-                after: rest,
-            });
-        }
         if rest.starts_with(|first: char| first.is_ascii_digit()) {
-            let (name, after) = rest.split_at(1);
-            return self
-                .is_argument(name, names)
-                .then_some(FoundName { name, after });
+            return None; // Words such as `$1` have forms of their own.
         }
         let mut candidate = &rest[..rest.find(ends_unclosed_name).unwrap_or(rest.len())];
         while !candidate.is_empty() {
@@ -682,7 +688,7 @@ impl PlaceholderForm {
             if let Some(name) = self.resolve(candidate, names)
                 && !starts_with_index(after)
             {
-                return Some(FoundName { name, after });
+                return Some(FoundName::new(name, after));
             }
             // Try again without the part after the last hyphen.
             candidate = match candidate.rsplit_once('-') {
@@ -698,8 +704,36 @@ impl PlaceholderForm {
     fn parse_arguments_prefix<'b>(&self, rest: &'b str) -> Option<FoundName<'b>> {
         let after = rest.strip_prefix("ARGUMENTS")?;
         let is_input = self.input_name == Some("ARGUMENTS") && !starts_with_index(after);
-        is_input.then_some(FoundName { name: INPUT, after })
+        is_input.then_some(FoundName::new(INPUT, after))
     }
+
+    /// Parses the number of a declared argument, counted from 0, and the closing delimiter: `1` of
+    /// `$1`, or `1]` of `$ARGUMENTS[1]`.
+    ///
+    /// Without a closing delimiter, no letter may follow: `$1st` is text.
+    fn parse_index<'b>(&self, rest: &'b str, names: &DeclaredNames<'b>) -> Option<FoundName<'b>> {
+        let after_number = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let number = &rest[..rest.len() - after_number.len()];
+        let after = after_number.strip_prefix(self.close)?;
+        if self.close.is_empty() && after.starts_with(is_word_character) {
+            return None;
+        }
+        let index: usize = number.parse().ok()?;
+        let name = names.in_order.get(index)?;
+        Some(FoundName::new(name, after))
+    }
+}
+
+/// Parses a name of one digit: `1` at the start of `12`.
+fn parse_digit<'b>(rest: &'b str, names: &DeclaredNames) -> Option<FoundName<'b>> {
+    let (name, after) = rest.split_at_checked(1)?;
+    let is_digit = name.starts_with(|first: char| first.is_ascii_digit());
+    (is_digit && names.sorted.contains(name)).then_some(FoundName::new(name, after))
+}
+
+/// Returns whether Claude Code takes this character for a part of the word before it.
+fn is_word_character(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// Returns whether a name after a `$` ends before this character.

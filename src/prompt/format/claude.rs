@@ -2,7 +2,11 @@
 //! opencode and Cursor, and workflows of Antigravity and Windsurf.
 //!
 //! In Claude Code's files, `$ARGUMENTS` is the whole text that follows the command, and `$name` is
-//! one word of it, if `name` is listed under `arguments` in the frontmatter.
+//! one word of it, if `name` is listed under `arguments` in the frontmatter. `$ARGUMENTS[1]` and
+//! `$1` are words, too, counted from 0.
+//!
+//! Claude Code replaces `$1` in every file, even in a price such as `$5/month`. Here, it is text
+//! unless the file shows that it takes words: with `argument-hint`, `arguments` or `$ARGUMENTS[1]`.
 
 use super::frontmatter::Dialect;
 use super::markdown::{self, MarkdownSource};
@@ -15,19 +19,62 @@ use crate::prompt::template::{
     THREE_BRACES, TWO_ANGLES, TWO_BRACES,
 };
 
+/// `$ARGUMENTS`, or the name of a declared argument.
+const WHOLE_TEXT_OR_NAME: PlaceholderForm = PlaceholderForm {
+    arguments: ArgumentNames::Exact,
+    ..ARGUMENTS
+};
+
+/// `$1`.
+const WORD: PlaceholderForm = PlaceholderForm {
+    input_name: None,
+    arguments: ArgumentNames::Index,
+    ..ARGUMENTS
+};
+
+/// `$ARGUMENTS[1]`.
+const INDEXED_WORD: PlaceholderForm = PlaceholderForm {
+    open: "$ARGUMENTS[",
+    close: "]",
+    ..WORD
+};
+
+/// The syntax of a file that does not take single words. `$1` is text.
 const CLAUDE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     forms: &[
         TWO_ANGLES,
         THREE_BRACES,
         TWO_BRACES,
-        PlaceholderForm {
-            arguments: ArgumentNames::Exact,
-            matches_in_longer_run: false,
-            ..ARGUMENTS
-        },
+        INDEXED_WORD,
+        WHOLE_TEXT_OR_NAME,
     ],
     fallback: None,
     escape: Escape::BackslashAndDigit,
+};
+
+/// The syntax of a file that takes single words.
+const CLAUDE_WORDS_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
+    forms: &[
+        TWO_ANGLES,
+        THREE_BRACES,
+        TWO_BRACES,
+        INDEXED_WORD,
+        WORD,
+        WHOLE_TEXT_OR_NAME,
+    ],
+    ..CLAUDE_SYNTAX
+};
+
+/// The placeholders that show that a file takes single words.
+const INDEXED_WORDS: PlaceholderSyntax = PlaceholderSyntax {
+    forms: &[INDEXED_WORD],
+    ..CLAUDE_SYNTAX
+};
+
+/// All placeholders for single words by their number.
+const NUMBERED_WORDS: PlaceholderSyntax = PlaceholderSyntax {
+    forms: &[INDEXED_WORD, WORD],
+    ..CLAUDE_SYNTAX
 };
 
 const OPENCODE_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
@@ -68,12 +115,31 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
 }
 
 /// Builds the prompt of a command or skill of Claude Code. As in Claude Code, each argument receives
-/// one word of the text if the file contains placeholders such as `$name`.
-fn into_claude_prompt(source: MarkdownSource, name: &Name) -> Prompt {
-    let mut prompt = source.into_prompt(name, &CLAUDE_SYNTAX);
+/// one word of the text if the file contains placeholders such as `$name` or `$1`.
+fn into_claude_prompt(mut source: MarkdownSource, name: &Name) -> Prompt {
+    let syntax = declare_words(&mut source);
+    let mut prompt = source.into_prompt(name, syntax);
     prompt.one_word_per_argument = prompt.messages.iter().any(has_dollar_placeholder);
     prompt.foreign_syntax = &CLAUDE_CODE;
     prompt
+}
+
+/// Declares the words of the text that the body uses, such as `$ARGUMENTS[1]`, and returns the
+/// syntax of the file.
+fn declare_words(source: &mut MarkdownSource) -> &'static PlaceholderSyntax {
+    let first_number = 0;
+    source.declare_words(&INDEXED_WORDS, first_number);
+    let frontmatter = &source.frontmatter;
+    let has_hint = frontmatter
+        .ignored_keys
+        .iter()
+        .any(|ignored| ignored.key == "argument-hint");
+    let has_words = !frontmatter.arguments.is_empty();
+    if !has_hint && !has_words && !frontmatter.has_arguments_key {
+        return &CLAUDE_SYNTAX;
+    }
+    source.declare_words(&NUMBERED_WORDS, first_number);
+    &CLAUDE_WORDS_SYNTAX
 }
 
 /// Returns whether a message has a placeholder such as `$ARGUMENTS` or `$name`, not just
@@ -171,9 +237,9 @@ mod tests {
         );
         check(
             COMMAND,
-            "docs/$ARGUMENTS_notes.md $ARGUMENTS-1 $ARGUMENTS[0]",
+            "docs/$ARGUMENTS_notes.md $ARGUMENTS-1 $ARGUMENTS[] $ARGUMENTS[a]",
             "x",
-            "docs/x_notes.md x-1 $ARGUMENTS[0]",
+            "docs/x_notes.md x-1 x[] x[a]",
         );
         check(COMMAND, "```\n$ARGUMENTS\n```", "x", "```\nx\n```");
         // Next to `{{input}}` too, unlike in a file of this program.
@@ -295,6 +361,63 @@ mod tests {
         );
         let longest = "---\narguments: [a, a-b]\n---\n$a-b $a-c";
         check(COMMAND, longest, "1 2", "2 1-c");
+    }
+
+    #[test]
+    fn a_file_that_takes_words_counts_them_from_0() {
+        for (keys, body, text, want) in [
+            // Outputs of Claude Code 2.1.197.
+            (
+                "argument-hint: [issue] [priority]",
+                "Fix #$1 with priority $2",
+                "one two three",
+                "Fix #two with priority three",
+            ),
+            (
+                "argument-hint: x",
+                "Fix #$1 at $5/month",
+                "a",
+                "Fix # at /month",
+            ),
+            (
+                "arguments: issue priority",
+                "$issue is $0, $1, $2",
+                "a 'b c' d",
+                "a is a, b c, d",
+            ),
+            ("", "$ARGUMENTS[1] of $ARGUMENTS, $0", "a b", "b of a b, a"),
+            // The word ends with the number.
+            (
+                "argument-hint: x",
+                "$0. $1st $0-a $10 $0x",
+                "a b",
+                "a. $1st a-a  $0x",
+            ),
+            (
+                "argument-hint: x",
+                "\\$0 \\$ARGUMENTS[0] $21 $100",
+                "a",
+                "$0 $ARGUMENTS[0] $21 $100\n\na",
+            ),
+            ("arguments: $1", "Do $1", "a b", "Do b"),
+            // Without a sign of words, it is a price or code.
+            (
+                "description: D",
+                "It costs $5/month. $ARGUMENTS",
+                "a",
+                "It costs $5/month. a",
+            ),
+            (
+                "description: D",
+                "\\$ARGUMENTS[0] is $0",
+                "a",
+                "$ARGUMENTS[0] is $0\n\na",
+            ),
+        ] {
+            let file = format!("---\n{keys}\n---\n{body}");
+            check(COMMAND, &file, text, want);
+            check(super::parse_skill, &file, text, want);
+        }
     }
 
     #[test]

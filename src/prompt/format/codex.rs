@@ -1,7 +1,8 @@
 //! Parses Markdown prompts of Codex and prompt templates of pi.
 //!
 //! In Codex, `$1` to `$9` are words of the text that follows the command, and `$ARGUMENTS` is all
-//! of it; or `$NAME` is the value that is passed as `NAME=…`. In pi, `$@` is the whole text, too.
+//! of it; or `$NAME` is the value that is passed as `NAME=…`. In pi, `$@` is the whole text, too,
+//! and there are defaults and slices, as in `${1:-HEAD}` and `${@:2}`.
 //!
 //! Codex treats every `$NAME` as an argument, even `$PATH` in an example, and then rejects calls
 //! that don't set it. Here, only names that appear in the `argument-hint` are arguments.
@@ -16,26 +17,29 @@ use crate::prompt::template::{
     ARGUMENTS, ArgumentNames, Escape, PlaceholderForm, PlaceholderSyntax,
 };
 
+const WORD: PlaceholderForm = PlaceholderForm {
+    arguments: ArgumentNames::Digit,
+    input_name: None,
+    ..ARGUMENTS
+};
+
 const WHOLE_TEXT_OR_NAME: PlaceholderForm = PlaceholderForm {
     arguments: ArgumentNames::Exact,
-    matches_in_longer_run: false,
     ..ARGUMENTS
 };
 
 const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    forms: &[WHOLE_TEXT_OR_NAME],
+    forms: &[WORD, WHOLE_TEXT_OR_NAME],
     fallback: None,
     ..PlaceholderSyntax::OWN
 };
 
-const PI_WHOLE_TEXT: PlaceholderForm = PlaceholderForm {
-    open: "$@",
-    input_name: Some(""),
-    ..ARGUMENTS
-};
-
 const PI_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
-    forms: &[PI_WHOLE_TEXT, WHOLE_TEXT_OR_NAME],
+    forms: &[PlaceholderForm {
+        arguments: ArgumentNames::Shell,
+        input_name: Some("@"),
+        ..ARGUMENTS
+    }],
     fallback: None,
     escape: Escape::None,
 };
@@ -53,7 +57,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.declare_used(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
-        declare_numbered_arguments(&mut source, &SYNTAX)?;
+        source.declare_words(&SYNTAX, 1);
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.one_word_per_argument = !has_names;
@@ -61,14 +65,15 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     Ok(prompt)
 }
 
-/// Parses a prompt template of pi. Its arguments are the words `$1` to `$9`.
+/// Parses a prompt template of pi. Its arguments are the words that the body uses, as `$1` or in a
+/// slice such as `${@:2}`. The values of a slice are joined by spaces, without quotes, as pi does it.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.
 pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // pi has no such key.
-    declare_numbered_arguments(&mut source, &PI_SYNTAX)?;
+    source.declare_words(&PI_SYNTAX, 1);
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.one_word_per_argument = true;
     prompt.foreign_syntax = &foreign_syntax::NONE;
@@ -108,42 +113,6 @@ fn is_argument_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
         && !word.contains(|letter: char| letter.is_ascii_lowercase())
         && word != "ARGUMENTS"
-}
-
-/// Declares the arguments `1` up to the highest number in the body: `1` and `2` for `Translate $2`.
-/// There are no gaps, so that `$2` is the second word even if the body doesn't use `$1`.
-///
-/// # Errors
-/// Fails if the prompt would have too many arguments.
-fn declare_numbered_arguments(
-    source: &mut markdown::MarkdownSource,
-    syntax: &PlaceholderSyntax,
-) -> Result<(), Diagnostic> {
-    // First declares only the numbers that the body uses, to find the highest one.
-    source.declare_used(syntax, numbered_arguments(MAX_WORD_NUMBER))?;
-    let mut highest = 0;
-    for name in source.frontmatter.argument_names() {
-        if let Ok(number) = name.parse() {
-            highest = highest.max(number);
-        }
-    }
-    source.frontmatter.arguments = numbered_arguments(highest);
-    Ok(())
-}
-
-/// The highest number that a placeholder can have: `$9`.
-const MAX_WORD_NUMBER: usize = 9;
-
-/// Creates optional arguments named `1` to `count`.
-fn numbered_arguments(count: usize) -> Vec<Argument> {
-    let mut arguments = Vec::new();
-    for number in 1..=count {
-        arguments.push(Argument {
-            name: number.to_string(),
-            ..Argument::default()
-        });
-    }
-    arguments
 }
 
 #[cfg(test)]
@@ -226,5 +195,47 @@ mod tests {
         check(super::parse_pi, "Fix $ARGUMENTS", "a  b", "Fix a  b");
         check(super::parse_pi, "Look, $@x", "", "Look, x");
         check(super::parse_pi, "Look.", "a", "Look.\n\na");
+        check(super::parse_pi, "$12 of $ARGUMENTS", "a b", " of a b");
+    }
+
+    #[test]
+    fn in_pi_a_word_has_a_default_and_words_are_sliced() {
+        for (body, text, want) in [
+            // Outputs of pi 1.6.0.
+            (
+                "Review $1. Also: ${@:2}",
+                "a \"b c\" it's",
+                "Review a. Also: b c it's",
+            ),
+            ("Review $1. Also: ${@:2}", "a", "Review a. Also: "),
+            ("Check ${1:-HEAD}", "", "Check HEAD"),
+            ("Check ${1:-HEAD}", "main", "Check main"),
+            ("${ARGUMENTS:-x} ${@:-$1}", "", "x $1"),
+            ("${ARGUMENTS:-x} ${@:-$1}", "a b", "a b a b"),
+            (
+                "${@:2:1}|${@:1:2}|${@:2:0}|${@:3:9}",
+                "a b c d",
+                "b|a b||c d",
+            ),
+            ("$1 ${1:-x} ${1:-}", "", " x "),
+            (
+                "$2 of ${@:0}, ${@:2} and ${@:4}",
+                "a b c d e",
+                "b of a b c d e, b c d e and d e",
+            ),
+            (
+                "${@:2:-1} ${x:-y} ${1} ${@:a} ${1:-a",
+                "b",
+                "${@:2:-1} ${x:-y} ${1} ${@:a} ${1:-a\n\nb",
+            ),
+            ("${1:-${2:-x}}", "", "${2:-x}"),
+        ] {
+            check(super::parse_pi, body, text, want);
+        }
+        let prompt = parsed(super::parse_pi, "$1 and ${@:2}");
+        let binding = prompt.bind(Call::Text("a b c"));
+        assert_eq!(prompt.value_names(), ["1", "2"]);
+        assert_eq!(binding.arguments[1].value, "b c");
+        assert!(binding.warnings.is_empty(), "{:?}", binding.warnings);
     }
 }

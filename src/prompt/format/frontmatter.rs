@@ -20,6 +20,8 @@ pub(crate) struct Frontmatter {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) arguments: Vec<Argument>,
+    /// Whether there is a key `arguments`, even if it declares nothing.
+    pub(crate) has_arguments_key: bool,
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: Metadata,
     /// The unknown keys, in the order of the file.
@@ -113,6 +115,7 @@ pub(crate) fn read(
         description: map.take_string("description"),
         jinja_position: map.take_jinja_position(),
         has_includes: is_own && map.take_bool("include"),
+        has_arguments_key: map.key_position("arguments").is_some(),
         arguments: map.take_arguments()?,
         tags: map.take_strings("tags"),
         metadata: Metadata {

@@ -16,6 +16,7 @@ use crate::prompt::message::Role;
 use crate::prompt::model::{Argument, Prompt};
 use crate::prompt::name::Name;
 use crate::prompt::outline::{Code, parse_outline};
+use crate::prompt::placeholder::Extent;
 use crate::prompt::template::{BodyPosition, MessageTemplate, PlaceholderSyntax};
 use crate::wording::quoted;
 use std::borrow::Cow;
@@ -91,6 +92,10 @@ fn read_included_part(text: &str) -> Result<IncludedPart, Diagnostic> {
     let mut source = read(Dialect::Own, text)?;
     Ok(source.take_included_part())
 }
+
+/// The highest number of a word that a placeholder can refer to. Higher numbers are text, because
+/// they are prices rather than words: `$100`.
+const MAX_WORD_NUMBER: usize = 20;
 
 /// A Markdown file whose frontmatter is parsed, but whose body is not.
 pub(crate) struct MarkdownSource {
@@ -242,6 +247,43 @@ impl MarkdownSource {
             return Err(Diagnostic::invalid(message, "use fewer names"));
         }
         Ok(())
+    }
+
+    /// Declares an optional argument for each word of the text that a placeholder of the body refers
+    /// to by its number: `1` and `2` for `Translate $2`, if `first_number` is 1.
+    ///
+    /// There are no gaps, so that `$2` is the second word even if the body doesn't use `$1`. The
+    /// first words belong to the arguments that the frontmatter declares. If a placeholder such as
+    /// `${@:2}` stands for the rest of the words, one more argument is declared for the rest.
+    pub(crate) fn declare_words(&mut self, syntax: &PlaceholderSyntax, first_number: usize) {
+        let arguments = &mut self.frontmatter.arguments;
+        let mut argument_count = arguments.len();
+        // Declare every possible word, parse the body, and drop what it doesn't use.
+        for number in first_number + argument_count..=MAX_WORD_NUMBER {
+            arguments.push(Argument {
+                name: number.to_string(),
+                ..Argument::default()
+            });
+        }
+        let names: Vec<&str> = self.frontmatter.argument_names().collect();
+        let first_line = 1; // arbitrary, because the template's positions are not used
+        let template =
+            MessageTemplate::parse(syntax, &*self.body, first_line, names.iter().copied());
+        let mut has_rest = false;
+        for placeholder in template.placeholders() {
+            let Some(first) = names.iter().position(|name| *name == placeholder.name) else {
+                continue;
+            };
+            has_rest |= placeholder.extent == Extent::Rest;
+            let single_words = if placeholder.extent == Extent::Rest {
+                first // The words before the rest.
+            } else {
+                placeholder.extent.argument_indexes(first, names.len()).end
+            };
+            argument_count = argument_count.max(single_words);
+        }
+        argument_count += usize::from(has_rest);
+        self.frontmatter.arguments.truncate(argument_count);
     }
 
     /// Moves the body out of the source, and splits it at its markers if the frontmatter has

@@ -421,10 +421,13 @@ fn hostile_bodies_and_frontmatters_cost_no_more_than_their_length() {
         "@{",
         "```!",
         "{{a",
+        "${1:-",
+        "$20 ${@:1}",
     ] {
         for parse in [
             claude::parse_command,
             codex::parse,
+            codex::parse_pi,
             claude::parse_opencode,
             vscode::parse,
             fabric::parse,
