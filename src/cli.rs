@@ -39,6 +39,8 @@ mod pager;
 mod parse;
 mod path;
 mod pick;
+#[cfg(any(feature = "openapi", feature = "store"))]
+mod redacting_parser;
 mod restore;
 mod review;
 mod rm;
@@ -57,8 +59,6 @@ mod text_editor;
 #[cfg(feature = "http")]
 mod token;
 mod trust;
-#[cfg(any(feature = "openapi", feature = "store"))]
-mod unrepeated;
 mod user_folders;
 mod version;
 

@@ -23,27 +23,29 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
 }
 
 impl CallRequest {
-    /// Joins the words of the call and the piped text.
+    /// Returns the words of the call, separated by spaces, and the piped text, which blank lines
+    /// separate from the words.
     pub(super) fn text(&self) -> String {
         join_shell_input(&self.input, &self.piped, self.pipe_index())
     }
 
-    /// Returns the index of the word before which the piped text is inserted, or the number of
-    /// words to append it.
+    /// Returns the index of the word before which the piped text is inserted. If the call has no
+    /// valid index, returns the number of words, which appends the text.
     fn pipe_index(&self) -> usize {
-        let word_count = self.input.len();
+        let end = self.input.len();
         match self.pipe_index {
-            Some(index) => index.min(word_count),
-            None => word_count,
+            Some(index) => index.min(end),
+            None => end,
         }
     }
 
-    /// Assigns the values of the call to the arguments of a prompt. `text` must be the result of
-    /// [`CallRequest::text`], which the returned call borrows.
+    /// Returns the call with its values assigned to the arguments of a prompt. `text` must be the
+    /// result of [`CallRequest::text`], and is a parameter only because the returned call borrows
+    /// it.
     ///
     /// # Errors
-    /// Fails like [`CallRequest::check_names`], or if the expansion wouldn't contain the piped
-    /// text.
+    /// Fails if the prompt lacks a named argument, doesn't accept text in addition to named values,
+    /// or has no placeholder for the piped text.
     pub(super) fn bind<'c>(
         &'c self,
         prompt: &'c Prompt,
@@ -68,14 +70,13 @@ impl CallRequest {
         Ok(bound)
     }
 
-    /// Checks that the prompt has all arguments that the call names, and that it accepts the other
-    /// text of the call in addition to named values.
+    /// Checks that the prompt has all arguments that the call names. If the call has text, too,
+    /// checks that the prompt accepts it next to named values.
     ///
     /// The command line also calls this before it reads standard input, which may take long.
     ///
     /// # Errors
-    /// Fails if the prompt has no argument with one of the names, or if it doesn't accept text in
-    /// addition to named values.
+    /// Fails if the prompt lacks an argument, or doesn't accept the text.
     pub fn check_names(&self, prompt: &Prompt) -> Result<(), Diagnostic> {
         if self.arguments.is_empty() {
             return Ok(());
@@ -83,9 +84,9 @@ impl CallRequest {
         if let Some(error) = prompt.unknown_name_error(&self.arguments) {
             return Err(expansion_error(prompt, error));
         }
-        // Text in addition to named values can only replace `{{input}}`, unless that is a named
-        // value, too.
-        if prompt.takes_input() && !self.arguments.contains_key(INPUT) {
+        // Next to named values, text can only replace `{{input}}`.
+        let accepts_text = prompt.takes_input() && !self.arguments.contains_key(INPUT);
+        if accepts_text {
             return Ok(());
         }
         if !self.input.is_empty() {
@@ -125,7 +126,7 @@ impl CallRequest {
     }
 }
 
-/// Appends a warning for each value that the prompt doesn't use.
+/// Returns `warnings` and, after them, a warning for each value that the prompt doesn't use.
 pub(super) fn with_unused_warnings(
     mut warnings: Vec<String>,
     prompt: &Prompt,
@@ -137,7 +138,8 @@ pub(super) fn with_unused_warnings(
     warnings
 }
 
-/// Returns the error for a value that the prompt has no placeholder for.
+/// Returns the error for a value that is not in the expansion, because the prompt has no
+/// placeholder for its argument.
 fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
     let message = format!(
         "the value of {} is not in the expansion, because {} has no placeholder {}",

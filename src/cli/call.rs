@@ -48,15 +48,20 @@ impl CallArgs {
         self.words.first().map_or("", String::as_str)
     }
 
-    /// Returns the file of the prompt, if the name is a path. Returns `None` if no prompt can be at
-    /// that path.
+    /// Returns the absolute path of the prompt's file if the user typed a path instead of a name:
+    /// `/home/me/draft.md` for `./draft.md`.
+    ///
+    /// Returns `None` for a name, and for a path that is neither an existing file nor ends like a
+    /// prompt file. Such a path is then looked up as a name, so that the error says so. A missing
+    /// `./draft.md` is returned, because its error names the file.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let path = Path::new(self.name());
-        if !is_path(path) {
+        let typed = Path::new(self.name());
+        if !is_path(typed) {
             return None;
         }
-        let file = without_parents(absolute(path));
-        (file.is_file() || is_prompt_file(&file)).then_some(file)
+        let file = without_parents(absolute(typed));
+        let may_be_prompt = file.is_file() || is_prompt_file(&file);
+        may_be_prompt.then_some(file)
     }
 
     /// Finds the prompt, and reads standard input unless that is a terminal.

@@ -13,8 +13,8 @@ use super::user_folders::{self, TRUSTED, is_users_own, read_text, strings, trust
 #[cfg(feature = "openapi")]
 use super::{
     openapi::{self, OpenApiArgs},
+    redacting_parser::RedactingParser,
     team,
-    unrepeated::Unrepeated,
 };
 use crate::agents::ConfigFile;
 use crate::prompt::similar::closest;
@@ -144,7 +144,8 @@ const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
         Ok(())
     }),
     key("base", "openapi-base", |document, value| {
-        document.openapi_base = Some(value.parsed("URL", Unrepeated(openapi::base))?);
+        document.openapi_base =
+            Some(value.parsed("URL", RedactingParser(openapi::parse_base_url))?);
         Ok(())
     }),
     key("headers", "openapi-header", |document, value| {
@@ -486,21 +487,31 @@ impl KeyValue<'_> {
         Ok(paths)
     }
 
-    /// Parses the headers of a service, such as `Authorization: Bearer @FILE` or
-    /// `Authorization: Bearer $VARIABLE`. A relative FILE is relative to the settings file.
+    /// Parses a list of headers that are sent to a service, as in
+    /// `headers = ["Authorization: Bearer $TOKEN", "X-Key: @key.txt"]`.
+    ///
+    /// A header names an environment variable or a file that contains its value. A relative path is
+    /// relative to the settings file.
+    ///
+    /// # Errors
+    /// Fails if the value isn't a list of strings, or a string has another form.
     fn headers(&self) -> Result<Vec<SecretHeader>, String> {
+        let parser = RedactingParser(openapi::parse_header);
         let mut headers = Vec::new();
-        for mut header in self.strings()? {
-            if let Some((prefix, path)) = header.split_once('@') {
-                header = format!("{prefix}@{}", resolve(self.folder, path).display());
-            }
-            headers.push(self.parse_string(
-                &header,
-                "NAME: @FILE|$VARIABLE",
-                &Unrepeated(openapi::header),
-            )?);
+        for string in self.strings()? {
+            let string = self.with_full_path(string);
+            headers.push(self.parse_string(&string, "NAME: @FILE|$VARIABLE", &parser)?);
         }
         Ok(headers)
+    }
+
+    /// Resolves the path after the `@` of a header: `X-Key: @key.txt` becomes
+    /// `X-Key: @/home/me/key.txt`. Returns a header without an `@` unchanged.
+    fn with_full_path(&self, header: String) -> String {
+        match header.split_once('@') {
+            Some((start, path)) => format!("{start}@{}", resolve(self.folder, path).display()),
+            None => header,
+        }
     }
 }
 

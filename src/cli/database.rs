@@ -1,6 +1,6 @@
 //! The options that select a database of prompts.
 
-use super::unrepeated::Unrepeated;
+use super::redacting_parser::RedactingParser;
 use crate::sources::Address;
 use crate::transport::http::secret_file::GuardedFile;
 use anyhow::Context;
@@ -25,7 +25,7 @@ pub(super) struct StoreOptions {
     /// the password into a file, and its path into the environment variable PGPASSFILE. Or put the
     /// whole address into the environment variable PROMPT_EXPANDER_STORE, or into a file for
     /// --store-file.
-    #[arg(long, value_name = "URL", value_parser = Unrepeated(parse_option), conflicts_with = "store_file")]
+    #[arg(long, value_name = "URL", value_parser = RedactingParser(parse_store_address), conflicts_with = "store_file")]
     store: Option<Address>,
     /// Read the address of the database from this file, which must be readable only by you
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -37,7 +37,7 @@ pub(super) struct StoreOptions {
 /// # Errors
 /// Fails if the address is invalid, or contains a password, which other users could see in the
 /// process list.
-fn parse_option(text: &str) -> Result<Address, String> {
+fn parse_store_address(text: &str) -> Result<Address, String> {
     let address = Address::parse(text)?;
     if address.has_password() {
         return Err(format!(

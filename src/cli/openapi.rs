@@ -1,6 +1,6 @@
 //! The options that add operations of OpenAPI documents as prompts.
 
-use super::unrepeated::Unrepeated;
+use super::redacting_parser::RedactingParser;
 use super::user_folders::absolute;
 use crate::library::Library;
 use crate::sources::{
@@ -23,7 +23,7 @@ pub(super) struct OpenApiArgs {
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(super) openapi_operation: Vec<String>,
     /// The address of the service; by default, the first server in the document
-    #[arg(long, value_name = "URL", requires = "openapi", value_parser = Unrepeated(base))]
+    #[arg(long, value_name = "URL", requires = "openapi", value_parser = RedactingParser(parse_base_url))]
     pub(super) openapi_base: Option<String>,
     /// Send the service a header whose value is in a file or an environment variable; can be
     /// repeated
@@ -31,7 +31,7 @@ pub(super) struct OpenApiArgs {
     /// The value is read at each call, is sent only to the service's own address, and is never
     /// shown. Quote the option for the shell: `--openapi-header 'Authorization: Bearer $TOKEN'`.
     /// The word before the variable or file, here `Bearer`, is sent as it is. You can leave it out.
-    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = Unrepeated(header))]
+    #[arg(long, value_name = "NAME: @FILE|$VARIABLE", requires = "openapi", value_parser = RedactingParser(parse_header))]
     pub(super) openapi_header: Vec<SecretHeader>,
     /// Call the service even if its address is in a private network
     #[arg(long, requires = "openapi", overrides_with = "openapi_allow_private")]
@@ -54,8 +54,11 @@ impl OpenApiArgs {
     }
 }
 
-/// Parses a value of `--openapi-base`.
-pub(super) fn base(url: &str) -> Result<String, String> {
+/// Checks a value of `--openapi-base`, e.g. `https://prompts.example.com`, and returns it unchanged.
+///
+/// # Errors
+/// Fails if it isn't a usable URL.
+pub(super) fn parse_base_url(url: &str) -> Result<String, String> {
     normalize_base_url(url)?;
     Ok(url.to_owned())
 }
@@ -69,7 +72,7 @@ const HEADER_FORM: &str =
 /// # Errors
 /// Fails if the option has another form. The error doesn't repeat it, because the user may have
 /// written the secret itself.
-pub(super) fn header(option: &str) -> Result<SecretHeader, String> {
+pub(super) fn parse_header(option: &str) -> Result<SecretHeader, String> {
     let (name, value) = option.split_once(':').ok_or(HEADER_FORM)?;
     let name = name.trim();
     check_header_name(name).map_err(|problem| format!("the text before the colon {problem}"))?;

@@ -238,7 +238,7 @@ fn the_signal_hup_opens_the_log_and_the_tap_again() {
     server.initialize("2025-06-18");
     let home = server.stop();
     for file in ["tap", "log"] {
-        let old = home.text(&format!("old.{file}"));
+        let old = home.text(format!("old.{file}"));
         let new = home.text(file);
         assert!(
             old.contains("2025-11-25") && !old.contains("2025-06-18"),

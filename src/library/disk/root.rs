@@ -425,8 +425,8 @@ impl Root {
     /// Returns whether `folder` is a symlink and, if so, whether to follow it. `folder` must be a
     /// child of the last folder in `chain`.
     ///
-    /// Marks `trace` as uncacheable if the answer depends on where a symlink leads, because the
-    /// cache doesn't notice when the target moves out of the readable folders.
+    /// In a confined folder, what is read through a symlink is not cached: the cache compares the
+    /// state of the target, and would not notice that the target is now outside the folder.
     fn classify_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
         if !folder.is_symlink() {
             return FolderLink::NotALink;
@@ -451,14 +451,22 @@ impl Root {
         if is_link {
             self.record_link(&path, trace);
         }
-        let is_folder = metadata.is_dir() || (is_link && path.is_dir());
-        (!is_folder).then_some(ExistingFile { path, is_link })
+        let is_folder = if is_link {
+            path.is_dir() // follows the symlink
+        } else {
+            metadata.is_dir()
+        };
+        if is_folder {
+            return None;
+        }
+        Some(ExistingFile { path, is_link })
     }
 
-    /// Records the target of a symlink in the trace.
+    /// Records the target of a symlink to a file in the trace, so that the cache notices when the
+    /// target changes.
     ///
-    /// In a confined folder, also marks the value as uncacheable, because stamps don't reveal
-    /// whether the target is still inside.
+    /// In a confined folder, what is read through a symlink is not cached: the cache compares the
+    /// state of the target, and would not notice that the target is now outside the folder.
     pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
         trace.record(link);
         if self.reach.is_confined() {
