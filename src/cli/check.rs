@@ -148,7 +148,7 @@ impl Checks {
         }
     }
 
-    /// Checks one command-line argument: a prompt, a file or a folder.
+    /// Checks one command-line argument: a prompt, a file or a folder, which may be that of a skill.
     fn check_path(&mut self, source: &PromptSource, path: &Path) {
         let (format, folder) = parse_folder(path);
         let folder = without_parents(folder);
@@ -161,6 +161,10 @@ impl Checks {
                 }
                 Err(_) => {} // `check_file` will report that the file doesn't exist
             }
+        }
+        let skill_file = folder.join("SKILL.md");
+        if format.is_none() && skill_file.is_file() {
+            return self.check_file(source, &skill_file);
         }
         self.searched_folders.push(folder.clone());
         if format.is_none() && !folder.is_dir() {

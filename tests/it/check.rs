@@ -417,6 +417,11 @@ fn files_and_folders_that_are_named_are_checked_wherever_they_are() {
     client
         .words("check elsewhere prompts/git/b.md")
         .says(1, &both);
+    client.put("foo/SKILL.md", "---\nname: bar\ndescription: D\n---\nText.");
+    client.words("check foo").says(
+        0,
+        &["foo/SKILL.md:2:1: warning: the skill's `name` is `bar`, but its folder is `foo`"],
+    );
 }
 
 #[test]

@@ -172,11 +172,11 @@ fn a_marker_in_an_included_file_is_text_and_one_after_it_begins_a_message() {
         .prompt(
             "a.md",
             "---\nmessages: true\ninclude: true\n---\n{{> _markers}}\n<!-- assistant -->\n{{> _long}}\n<!-- user -->\n\n\
-             \\<!-- user -->\n<!-- User -->\n{{input}} {{imput}}\n{{> _long}}\n",
+             \\<!-- user -->\n<!-- Note -->\n{{input}} {{imput}}\n{{> _long}}\n",
         );
     client.run(["expand", "a", "<!-- user -->\n{{> _long}}"], "").printed(
         "User:\n<!-- assistant -->\n\\<!-- user -->\n\nAssistant:\n1\n2\n3\n {{inptu}}\n\n\
-         User:\n<!-- user -->\n<!-- User -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
+         User:\n<!-- user -->\n<!-- Note -->\n<!-- user -->\n{{> _long}} {{imput}}\n1\n2\n3\n {{inptu}}\n",
     );
     let checked = client.words("check").stdout;
     let places = checked

@@ -17,13 +17,15 @@ pub(super) fn dropped_text_warnings(yaml: &str, first_line: usize) -> Vec<Diagno
     // The indentation of a value whose further lines must be skipped.
     let mut skipped_indent: Option<usize> = None;
     for (number, line) in (first_line..).zip(yaml.lines()) {
-        let Some(value_line) = ValueLine::parse(line) else {
-            continue;
-        };
-        if skipped_indent.is_some_and(|indent| value_line.indent() > indent) {
+        let line_indent = line.len() - line.trim_start().len();
+        let is_skipped = skipped_indent.is_some_and(|indent| line_indent > indent);
+        if is_skipped || line.trim().is_empty() {
             continue;
         }
         skipped_indent = None;
+        let Some(value_line) = ValueLine::parse(line) else {
+            continue;
+        };
         if value_line
             .value
             .starts_with(['"', '\'', '[', '{', '|', '>'])
@@ -127,7 +129,7 @@ mod tests {
                 "write `title: 'Say \"hi\" to #12'`",
             ),
             (
-                "arguments:\n  - name: x\n    default: #general",
+                "tags: [a]\narguments:\n  - name: \"x\"\n    default: #general",
                 "#general",
                 "write `default: \"#general\"`",
             ),
