@@ -4,7 +4,7 @@ pub(super) mod finding;
 
 use super::agent_names::AgentParser;
 use super::call::is_path;
-use super::output::{self, FAINT, Reporter, Styled};
+use super::output::{self, FAINT, Progress, Reporter, Styled};
 use super::source_options::{PromptSource, parse_folder, without_parents};
 use super::test;
 use crate::agents::{Agent, PartLimit, prompt_folders_in};
@@ -183,12 +183,17 @@ impl Checks {
 
     /// Checks the prompts and test files of a view, or only those in `subfolder`.
     fn check_view(&mut self, view: &View, subfolder: Option<&Path>) {
+        let listing = view.list();
+        let progress = Progress::start("checking prompts", "Nothing was changed.");
+        progress.set_total(listing.found.len());
         let Report { files, problems } = view.check_with_extra(subfolder, &mut |found, folder| {
+            progress.advance();
             self.check_length(found, folder)
         });
+        drop(progress);
         self.report.files += files;
         self.report.problems.extend(problems);
-        for tests in view.list().tests {
+        for tests in listing.tests {
             if subfolder.is_none_or(|subfolder| tests.path.starts_with(subfolder)) {
                 self.check_tests(&tests);
             }

@@ -4,7 +4,7 @@
 mod originals;
 
 use super::new::{is_served, warn_of_same_name, warn_of_unserved};
-use super::output::{self, NAME, Reporter, Styled, display_path, styled};
+use super::output::{self, NAME, Progress, Reporter, Styled, display_path, styled};
 use super::source_options::{PromptSource, absolute};
 use super::stdin;
 use crate::library::{Library, create_prompt_file, path_of_new_prompt};
@@ -95,11 +95,20 @@ impl Import {
             written: !self.dry_run,
             ..ImportReport::default()
         };
+        let advice = if self.dry_run {
+            "Nothing was written."
+        } else {
+            "Run the command again to import the rest."
+        };
+        let progress = Progress::start("importing prompts", advice);
+        progress.set_total(originals.prompts.len());
         for original in originals.prompts {
             if let Err(error) = self.import_prompt(&original, &target, &mut report) {
                 report.problems.push(original.locate(error));
             }
+            progress.advance();
         }
+        drop(progress); // erases its line before the report is printed
         if self.json {
             output::print_json(&report)?;
         } else {

@@ -1,6 +1,8 @@
 //! `prompt-expander list`: lists prompts as a table for people, or as lines or JSON for scripts.
 
-use super::output::{self, FAINT, LabeledRow, NAME, Reporter, Styled, WARNING, one_line, styled};
+use super::output::{
+    self, FAINT, LabeledRow, NAME, Progress, Reporter, Styled, WARNING, one_line, styled,
+};
 use super::source_options::PromptSource;
 use crate::api::{self, BUILT_IN, ListFilter, ListRow};
 use crate::library::Library;
@@ -58,12 +60,18 @@ impl List {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let view = library.view();
+        let progress = Progress::start("reading prompts", "Nothing was changed.");
         let mut list = api::list(&view, &self.filter());
         if self.json {
             let json = String::from_utf8(api::list_json(&mut list)?)?;
+            drop(progress);
             return output::print_json(&RawValue::from_string(json)?);
         }
-        let prompts: Vec<ListRow> = api::list_rows(&mut list).collect();
+        progress.set_total(list.found.len());
+        let prompts: Vec<ListRow> = api::list_rows(&mut list)
+            .inspect(|_| progress.advance())
+            .collect();
+        drop(progress); // erases its line before the list is printed
         let problems = list.problems;
         match output::terminal_width() {
             None => {

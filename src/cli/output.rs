@@ -4,6 +4,7 @@
 
 mod columns;
 mod messages;
+mod progress;
 mod stream;
 mod table;
 mod text;
@@ -13,6 +14,7 @@ pub(super) use columns::{LabeledRow, in_columns};
 #[cfg(feature = "http")]
 pub(super) use messages::print_unlabelled;
 pub(super) use messages::{Reporter, is_help, print_note, print_warning};
+pub(super) use progress::Progress;
 pub(super) use stream::{
     Escaping, Styled, ask_terminal_to_copy, clipboard_sequence, for_terminal, log_stream, print,
     print_json, print_json_line, print_verbatim, protocol_stream, styled,

@@ -7,7 +7,7 @@ mod plan;
 use super::config;
 use super::database::StoreOptions;
 use super::diff::print_diff;
-use super::output::{self, Reporter, display_path};
+use super::output::{self, Progress, Reporter, display_path};
 use super::source_options::{PromptSource, absolute};
 use crate::library::{Reach, create_with_folders, replace_if_unchanged};
 use crate::prompt::Diagnostic;
@@ -128,7 +128,9 @@ impl Push {
             path_in_backticks(folder)
         );
         let reach = source.reach_of(&absolute(folder));
+        let progress = Progress::start("reading files", "Nothing was written.");
         let FolderTexts { files, problems } = Postgres::read_storable_files(folder, &reach);
+        drop(progress);
         options.check(&problems, reporter)?;
         let address = options.store.required_address()?;
         let store = open(&address)?;
@@ -163,6 +165,11 @@ impl Push {
             overwrites_all: options.overwrite_all,
         };
         options.sync(sides, &address, |changes| {
+            let files = count(changes.len(), "file");
+            let _progress = Progress::start(
+                format!("writing {files} into the store"),
+                "The store has all of them or none. Run the command again to go on.",
+            );
             let edits = changes
                 .iter()
                 .map(|change| (Arc::clone(&change.path), change.new.clone()))
@@ -234,9 +241,13 @@ impl SyncOptions {
             overwrites_all: self.overwrite_all,
         };
         self.sync(sides, &address, |changes| {
-            changes
-                .iter()
-                .try_for_each(|change| write_file(&self.folder, change))
+            let progress = Progress::start("writing files", "Run the command again to go on.");
+            progress.set_total(changes.len());
+            for change in changes {
+                write_file(&self.folder, change)?;
+                progress.advance();
+            }
+            Ok(())
         })
     }
 

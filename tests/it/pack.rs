@@ -1111,6 +1111,29 @@ fn over_a_git_daemon_folders_of_other_programs_are_read_by_their_rules_and_a_loc
     other.words("expand claude/fix x").says(1, &[]);
 }
 
+#[test]
+fn a_long_fetch_shows_its_progress_at_a_terminal_and_ctrl_c_says_what_was_done() {
+    let (client, _) = person();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("git://{}/x", listener.local_addr().unwrap());
+    let line = format!("exec $PROGRAM pack add {address}");
+    let Some(mut terminal) = terminal::Typing::started(&client, 100, &line) else {
+        return;
+    };
+    let (mut connection, _) = listener.accept().unwrap();
+    connection.write_all(b"000eversion 1\n").unwrap();
+    terminal.until(&format!("\rfetching {address}: "));
+    terminal.keys("\u{3}");
+    let shown = terminal.end();
+    let message = format!("note: stopped while fetching {address}: ");
+    assert!(shown.contains(&message), "{shown:?}");
+    assert!(
+        shown.contains("Run the command again to go on."),
+        "{shown:?}"
+    );
+    assert_eq!(lock(&client), "");
+}
+
 /// A server of git's own protocol for the repositories in a folder.
 struct Daemon {
     child: Child,

@@ -2,6 +2,7 @@
 
 use crate::agents::prompt_folders_in;
 use crate::cli::agent_names;
+use crate::cli::output::Progress;
 use crate::cli::source_options::PromptSource;
 use crate::library::{Library, Reach, read_confined, relative_path};
 use crate::prompt::{
@@ -266,7 +267,10 @@ impl Originals {
                 self.problems.push(problem);
             }
         }
+        let progress = Progress::start("reading prompts", "Nothing was imported. Run the command again.");
+        progress.set_total(listing.found.len());
         for found in &listing.found {
+            progress.advance();
             let Some(file) = found.location().file else {
                 continue;
             };

@@ -102,6 +102,14 @@ pub(crate) fn print(text: &Styled) -> anyhow::Result<()> {
     print_laid_out(text, unwrapped)
 }
 
+/// Draws a line on the terminal of standard error in place of the last such line. The cursor stays
+/// in the line, which must not be wider than the terminal. An empty line erases the last one.
+pub(super) fn draw_status_line(line: &str) {
+    let line = printable_text(line);
+    // If standard error is closed, there is nowhere to report that.
+    let _ = write!(io::stderr(), "\r{line}\x1b[K");
+}
+
 /// A `lay_out` function for [`print_laid_out`] and [`print_message`] that doesn't wrap the lines.
 pub(super) fn unwrapped(text: String) -> String {
     text

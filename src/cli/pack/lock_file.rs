@@ -1,13 +1,14 @@
 //! The open `packs.lock` file of the user or of a project.
 
-use crate::cli::output::{Reporter, display_path};
+use crate::cli::output::{Progress, Reporter, display_path};
 use crate::cli::source_options::{PromptSource, folder_of_packs};
 use crate::cli::user_folders;
 use crate::sources::pack::PackCopies;
 use crate::sources::pack::git::{self, FetchedPack};
+use crate::sources::pack::git_limits::FetchProgress;
 use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
 use crate::whole_file::{self, FileAccess, PendingFile};
-use crate::wording::in_backticks;
+use crate::wording::{format_size, in_backticks};
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io;
@@ -105,7 +106,13 @@ impl<'r> LockFile<'r> {
     /// The same as for [`git::fetch_pack`].
     pub(super) fn fetch(&self, pack: &Pack, version: &str) -> anyhow::Result<FetchedPack> {
         let folder = self.copies.create_temporary_folder()?;
-        Ok(git::fetch_pack(folder.path(), pack, version)?)
+        let advice = "Nothing of this pack was changed. Run the command again to go on.";
+        let progress = Progress::start(format!("fetching {}", pack.address), advice);
+        let fetched = git::fetch_pack(folder.path(), pack, version, &|fetch| match fetch {
+            FetchProgress::Connecting => progress.pause(),
+            FetchProgress::Receiving(bytes) => progress.set_size(format_size(bytes)),
+        })?;
+        Ok(fetched)
     }
 
     /// Returns the record of accepted texts, one [`accepted_line`] each; empty if it doesn't exist.

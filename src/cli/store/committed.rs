@@ -90,6 +90,7 @@ fn find_committed(
         address: &address,
         limits,
         started: Instant::now(),
+        on_progress: &|_| {}, // nothing is fetched
     };
     let ids = blob_ids(folder, texts, &watchdog)?;
     let log = run_in_untrusted_folder(folder, &LOG_ARGUMENTS, "", &watchdog)?;

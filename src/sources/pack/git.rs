@@ -6,7 +6,8 @@
 //! reports is checked before a file is read.
 
 use super::git_limits::{
-    GIT_LIMITS, GitLimits, GitTask, GitWatchdog, PACKET_LOG, git_io_error, too_large_error,
+    FetchProgress, GIT_LIMITS, GitLimits, GitTask, GitWatchdog, PACKET_LOG, git_io_error,
+    too_large_error,
 };
 use super::pack_lock::{FileChoice, MAX_FILES, Pack, is_commit};
 use super::run::{STDOUT, fetch_error, run_git};
@@ -91,6 +92,8 @@ struct Repository<'r> {
     address: String,
     limits: GitLimits,
     started: Instant,
+    /// See [`GitWatchdog::on_progress`].
+    on_progress: &'r dyn Fn(FetchProgress),
 }
 
 struct Commit {
@@ -101,7 +104,8 @@ struct Commit {
 }
 
 /// Fetches the files of `pack` at `version`, which is a commit, a branch or a tag. `folder` must be
-/// empty; git's repository is created there.
+/// empty; git's repository is created there. Tells `on_progress` how far git is, about ten times a
+/// second.
 ///
 /// Returns the files, and the entry of the lock for this version. If `version` is a branch or a
 /// tag, the pack follows it from then on.
@@ -115,39 +119,16 @@ pub(crate) fn fetch_pack(
     folder: &Path,
     pack: &Pack,
     version: &str,
-) -> Result<FetchedPack, Diagnostic> {
-    fetch_pack_within(GIT_LIMITS, folder, pack, version)
-}
-
-/// Does the work of [`fetch_pack`], which documents it. Fails if git exceeds `limits`.
-fn fetch_pack_within(
-    limits: GitLimits,
-    folder: &Path,
-    pack: &Pack,
-    version: &str,
+    on_progress: &dyn Fn(FetchProgress),
 ) -> Result<FetchedPack, Diagnostic> {
     let repository = Repository {
         folder,
         address: pack.address.clone(),
-        limits,
+        limits: GIT_LIMITS,
         started: Instant::now(),
+        on_progress,
     };
-    repository.check_git_version()?;
-    repository.run_local(&["init", "--quiet", "--bare", "--template="])?;
-    let commit = repository.fetch_version(version, &pack.reference)?;
-    let ReadFiles { files, skipped } = repository.read_files(pack, &commit.id)?;
-    let mut entry = pack.clone();
-    if !is_commit(version) {
-        version.clone_into(&mut entry.reference);
-    }
-    entry.commit = commit.id;
-    entry.date = commit.date;
-    entry.files = hashes(&files);
-    Ok(FetchedPack {
-        pack: entry,
-        files,
-        skipped,
-    })
+    repository.fetch_pack(pack, version)
 }
 
 /// Returns the SHA-256 of each file, by its path. `files` has the contents by path.
@@ -160,6 +141,27 @@ fn hashes(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 }
 
 impl Repository<'_> {
+    /// Creates the repository, and fetches `pack` at `version` into it, as the function
+    /// [`fetch_pack`] documents.
+    fn fetch_pack(&self, pack: &Pack, version: &str) -> Result<FetchedPack, Diagnostic> {
+        self.check_git_version()?;
+        self.run_local(&["init", "--quiet", "--bare", "--template="])?;
+        let commit = self.fetch_version(version, &pack.reference)?;
+        let ReadFiles { files, skipped } = self.read_files(pack, &commit.id)?;
+        let mut entry = pack.clone();
+        if !is_commit(version) {
+            version.clone_into(&mut entry.reference);
+        }
+        entry.commit = commit.id;
+        entry.date = commit.date;
+        entry.files = hashes(&files);
+        Ok(FetchedPack {
+            pack: entry,
+            files,
+            skipped,
+        })
+    }
+
     /// Runs git without network access, and returns its output.
     fn run_local(&self, arguments: &[&str]) -> Result<Vec<u8>, Diagnostic> {
         let mut output = Vec::new();
@@ -203,6 +205,7 @@ impl Repository<'_> {
             address: &self.address,
             limits: self.limits,
             started: self.started,
+            on_progress: self.on_progress,
         };
         run_git(git, stdin, &watchdog, task)
     }
@@ -695,7 +698,14 @@ mod tests {
                     ..Pack::default()
                 };
                 let folder = tempfile::tempdir().unwrap();
-                let error = fetch_pack_within(limits, folder.path(), &pack, version).unwrap_err();
+                let repository = Repository {
+                    folder: folder.path(),
+                    address: pack.address.clone(),
+                    limits,
+                    started: Instant::now(),
+                    on_progress: &|_| {},
+                };
+                let error = repository.fetch_pack(&pack, version).unwrap_err();
                 assert!(error.message.contains(want), "{}", error.message);
                 disconnects.recv_timeout(TIMEOUT).unwrap();
             }
@@ -736,6 +746,7 @@ mod tests {
             address: "ssh://127.0.0.1/x".to_owned(),
             limits: GIT_LIMITS,
             started: Instant::now(),
+            on_progress: &|_| {},
         };
         // A fake `ssh` that connects to this test but never to a git server.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -43,6 +43,15 @@ pub(crate) const GIT_LIMITS: GitLimits = GitLimits {
     total_timeout: Duration::from_secs(600),
 };
 
+/// How far a git command is that uses the network.
+#[derive(Clone, Copy)]
+pub(crate) enum FetchProgress {
+    /// Git may be asking the user for a passphrase.
+    Connecting,
+    /// Git is connected, and has written this many bytes.
+    Receiving(usize),
+}
+
 /// Whether a git command uses the network.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GitTask {
@@ -59,17 +68,19 @@ pub(crate) struct GitWatchdog<'m> {
     pub(crate) limits: GitLimits,
     /// When the first command for this pack was started.
     pub(crate) started: Instant,
+    /// Is told how far a command is that uses the network.
+    pub(crate) on_progress: &'m dyn Fn(FetchProgress),
 }
 
 /// When the files of a git command last changed in size.
-struct Progress {
+struct DiskUsage {
     bytes_on_disk: u64,
     last_change: Instant,
 }
 
-impl Progress {
-    fn new() -> Progress {
-        Progress {
+impl DiskUsage {
+    fn new() -> DiskUsage {
+        DiskUsage {
             bytes_on_disk: 0,
             last_change: Instant::now(),
         }
@@ -93,19 +104,26 @@ impl GitWatchdog<'_> {
     /// # Errors
     /// Git exceeded a limit. It was killed, together with its child processes.
     pub(super) fn wait(&self, git: &mut Child, task: GitTask) -> Result<ExitStatus, Diagnostic> {
-        let mut progress = Progress::new();
+        let mut usage = DiskUsage::new();
+        if task == GitTask::Fetch {
+            (self.on_progress)(FetchProgress::Connecting);
+        }
         loop {
             let status = git.wait_timeout(CHECK_INTERVAL).map_err(git_io_error)?;
             if let Some(status) = status {
                 return Ok(status);
             }
-            progress.update(self.bytes_on_disk());
-            // Before git is connected, it may be asking the user for a passphrase.
-            if task == GitTask::Fetch && !self.is_connected() {
-                progress.restart_idle_time();
+            usage.update(self.bytes_on_disk());
+            if task == GitTask::Fetch {
+                if self.is_connected() {
+                    let bytes = usage.bytes_on_disk as usize;
+                    (self.on_progress)(FetchProgress::Receiving(bytes));
+                } else {
+                    usage.restart_idle_time(); // the user may be typing a passphrase
+                }
             }
             let processes = ProcessTree::of(git);
-            if let Err(error) = self.check_limits(&progress, processes.memory_bytes) {
+            if let Err(error) = self.check_limits(&usage, processes.memory_bytes) {
                 processes.kill(git);
                 return Err(error);
             }
@@ -113,9 +131,9 @@ impl GitWatchdog<'_> {
     }
 
     /// Fails if a limit is exceeded.
-    fn check_limits(&self, progress: &Progress, memory_bytes: u64) -> Result<(), Diagnostic> {
+    fn check_limits(&self, usage: &DiskUsage, memory_bytes: u64) -> Result<(), Diagnostic> {
         let limits = &self.limits;
-        if progress.bytes_on_disk > limits.disk_bytes {
+        if usage.bytes_on_disk > limits.disk_bytes {
             let limit = format_size(limits.disk_bytes as usize);
             let problem = format!("has more than {limit}, which is the limit for a repository");
             return Err(self.limit_error(&problem, SMALLER_REPOSITORY));
@@ -125,7 +143,7 @@ impl GitWatchdog<'_> {
             let problem = format!("makes git use more than {limit} of memory");
             return Err(self.limit_error(&problem, SMALLER_REPOSITORY));
         }
-        if progress.last_change.elapsed() > limits.idle_timeout {
+        if usage.last_change.elapsed() > limits.idle_timeout {
             let seconds = limits.idle_timeout.as_secs();
             let problem = format!("has sent nothing for {seconds} s");
             return Err(self.limit_error(&problem, "try again later"));
