@@ -267,7 +267,10 @@ impl Originals {
                 self.problems.push(problem);
             }
         }
-        let progress = Progress::start("reading prompts", "Nothing was imported. Run the command again.");
+        let progress = Progress::start(
+            "reading prompts",
+            "Nothing was imported. Run the command again.",
+        );
         progress.set_total(listing.found.len());
         for found in &listing.found {
             progress.advance();
