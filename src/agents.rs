@@ -31,7 +31,7 @@ mod variables;
 
 pub use access_list::AccessList;
 pub use agent::{
-    Agent, Examined, Finding, Hook, Installed, Launch, MenuMessages, MenuTemplate,
+    Agent, Examined, Finding, Hook, HookCheck, Installed, Launch, MenuMessages, MenuTemplate,
     RegisteredServers, ServerCheck, TrustRecord,
 };
 pub use config_file::{Backup, ConfigFile};

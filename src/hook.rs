@@ -20,7 +20,7 @@ mod prose;
 
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
-use crate::agents::{Agent, Unit};
+use crate::agents::{Agent, System, Unit};
 use crate::input;
 use crate::library::{Found, Layer, Library, View, only_with_last_segment, similar_names};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
@@ -76,10 +76,12 @@ impl Event {
     }
 
     /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
-    /// add.
-    pub fn answer(&self, library: &Library) -> Option<String> {
+    /// add. `system` is where the agent runs: its files may limit the length of the context.
+    pub fn answer(&self, library: &Library, system: &System) -> Option<String> {
         let analysis = analyze(&library.view(), &self.message);
-        let context = build_context(self.agent, &analysis)?;
+        let parts = context_parts(self.agent, &analysis)?;
+        let (max, unit) = self.agent.context_limit(system)?;
+        let context = join_within(max, unit, parts);
         let event = self.agent.hook.as_ref()?.event;
         let output = json!({"additionalContext": context, "hookEventName": event});
         let mut answer = json!({"hookSpecificOutput": output});
@@ -305,12 +307,9 @@ const SEPARATOR: &str = "\n\n";
 /// are named.
 pub const MAX_PROMPTS: usize = 8;
 
-/// Returns the context for a message, within the agent's limit, or `None` if there is nothing to
-/// add.
-///
-/// The context has one part for each prompt, and one for each note. Where an expansion doesn't fit,
-/// the part asks the model to call `expand_prompt` instead.
-fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String> {
+/// Returns the parts of the context for a message: one for each prompt, and one for each note.
+/// Returns `None` if there is nothing to add.
+fn context_parts(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<Vec<ContextPart>> {
     let distinct = without_duplicates(&analysis.invocations);
     let (expanded, further) = distinct.split_at(distinct.len().min(MAX_PROMPTS));
     let mut parts = Vec::new();
@@ -321,11 +320,7 @@ fn build_context(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<String
         parts.push(ContextPart::note(left_out_note(further)));
     }
     parts.extend(analysis.note_for_model().map(ContextPart::note));
-    if parts.is_empty() {
-        return None;
-    }
-    let (max, unit) = agent.hook.as_ref()?.context_limit;
-    Some(join_within(max, unit, parts))
+    if parts.is_empty() { None } else { Some(parts) }
 }
 
 /// A part of a context: a note, or the text for one prompt.
@@ -358,7 +353,8 @@ impl ContextPart {
 }
 
 /// Joins the parts of a context, with as many expansions as fit into `max` units. Earlier
-/// expansions take precedence.
+/// expansions take precedence. Where one doesn't fit, its part asks the model to call
+/// `expand_prompt`.
 fn join_within(max: usize, unit: Unit, parts: Vec<ContextPart>) -> String {
     // Start with the short text of every part, so that no expansion displaces a later part.
     let mut texts = Vec::new();

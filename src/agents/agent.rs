@@ -63,6 +63,9 @@ pub struct Agent {
 /// Returns a problem with a registered server, if there is one.
 pub type ServerCheck = fn(&Examined, &Registration) -> Option<Finding>;
 
+/// Returns a problem with a registered hook, if there is one.
+pub type HookCheck = fn(&Examined, &RegisteredHook) -> Option<Finding>;
+
 /// What is registered after an installation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Installed {
@@ -80,9 +83,14 @@ pub(super) type PromptFolder = (&'static str, &'static str);
 pub struct Hook {
     /// The agent's name for the event.
     pub event: &'static str,
-    /// The maximum length of a context that reaches the model untruncated. `docs/clients/` says how
-    /// it was measured.
+    /// The maximum length of a context that reaches the model untruncated, if the hook is registered
+    /// as `install` does it. `docs/clients/` says how it was measured.
     pub context_limit: (usize, Unit),
+    /// Returns the limit that the hook's entry in the agent's file sets, in the unit of
+    /// `context_limit`. `None` if an entry can't set it.
+    pub(super) limit_of_entry: Option<fn(entry: &Value) -> usize>,
+    /// Keys of the hook's entry, besides those that all agents have.
+    pub(super) further_keys: &'static [(&'static str, u32)],
     /// The user's hooks file, relative to the settings folder.
     pub(super) user_file: &'static str,
     /// A project's hooks files, in order of precedence. `install` writes the last.
@@ -104,8 +112,9 @@ pub struct Hook {
     /// Returns the path of keys in the user's config where the agent records that the user trusts
     /// the hook at `place` in `file`. `None` if the agent doesn't keep such records.
     pub(super) trust_record_keys: Option<fn(file: &Path, place: HookPlace) -> Vec<String>>,
-    /// Returns why the agent wouldn't run a hook.
-    pub check: fn(&Examined, &RegisteredHook) -> Option<Finding>,
+    /// Agent-specific checks that `doctor` runs on the first hook: whether the agent would run it,
+    /// and how.
+    pub checks: &'static [HookCheck],
 }
 
 /// Which messages reach the model when a prompt is picked from an agent's menu.
@@ -303,6 +312,20 @@ impl Agent {
             hooks.extend(RegisteredHook::all_in(file, hook.event));
         }
         hooks
+    }
+
+    /// Returns the maximum length of a context that reaches the model untruncated from each hook in
+    /// the agent's files that runs prompt-expander. If there is none, e.g. because a plugin runs it,
+    /// returns that of a hook that `install` registers. Returns `None` for an agent without hooks.
+    pub fn context_limit(&self, system: &System) -> Option<(usize, Unit)> {
+        let hook = self.hook.as_ref()?;
+        let (mut max, unit) = hook.context_limit;
+        if let Some(limit_of_entry) = hook.limit_of_entry {
+            for registered in self.hooks(&self.read_files(system)) {
+                max = max.min(limit_of_entry(&registered.entry));
+            }
+        }
+        Some((max, unit))
     }
 
     /// Returns the name of prompt-expander's Claude Code plugin, e.g. `prompt-expander@market`, if

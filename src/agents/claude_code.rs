@@ -54,6 +54,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     hook: Some(Hook {
         event: "UserPromptSubmit",
         context_limit: (10_000, Unit::Utf16),
+        limit_of_entry: None,
+        further_keys: &[],
         user_file: "settings.json",
         project_files: &[".claude/settings.local.json", ".claude/settings.json"],
         is_in_config: false,
@@ -64,11 +66,10 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         note: None,
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: |examined, hook| {
-            examined
-                .hooks_disabled_if("disableAllHooks", true)
-                .or_else(|| check_managed_hooks_only(examined, hook))
-        },
+        checks: &[
+            |examined, _| examined.hooks_disabled_if("disableAllHooks", true),
+            check_managed_hooks_only,
+        ],
     }),
     // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
     // it. (The limit would be 50,000 if `tools/list` didn't request more.)

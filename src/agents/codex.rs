@@ -8,6 +8,7 @@ use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookPlace, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
+use crate::wording::with_commas;
 use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
@@ -31,7 +32,10 @@ pub(super) static CODEX: Agent = Agent {
     },
     hook: Some(Hook {
         event: "UserPromptSubmit",
-        context_limit: (10_000, Unit::Bytes),
+        // No limit is known. 999,991 bytes arrived untruncated.
+        context_limit: (1_000_000, Unit::Bytes),
+        limit_of_entry: Some(limit_of_entry),
+        further_keys: &[(CONTEXT_LIMIT_KEY, 0)],
         user_file: "hooks.json",
         project_files: &[".codex/hooks.json"],
         is_in_config: true,
@@ -45,11 +49,11 @@ pub(super) static CODEX: Agent = Agent {
             let key = format!("{}:user_prompt_submit:{group}:{index}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), key]
         }),
-        check: |examined, hook| {
-            examined
-                .hooks_disabled_if("features.hooks", false)
-                .or_else(|| check_hook_trust(examined, hook))
-        },
+        checks: &[
+            |examined, _| examined.hooks_disabled_if("features.hooks", false),
+            check_hook_trust,
+            check_context_limit,
+        ],
     }),
     // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
     // at 4.8 characters each). A program that the model wrote may print the whole result, which
@@ -82,6 +86,36 @@ pub(super) static CODEX: Agent = Agent {
     },
     ..Agent::DEFAULT
 };
+
+/// The key of a hook's entry that limits the context that the hook adds.
+const CONTEXT_LIMIT_KEY: &str = "additionalContextLimit";
+
+/// Returns how many bytes of a hook's context reach the model untruncated. Codex counts tokens of
+/// four bytes. 0 means that there is no limit.
+fn limit_of_entry(entry: &Value) -> usize {
+    let tokens = entry[CONTEXT_LIMIT_KEY].as_u64().unwrap_or(2_500);
+    if tokens == 0 {
+        return usize::MAX;
+    }
+    usize::try_from(tokens)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(4)
+}
+
+/// Returns a warning if the hook's context is limited. Long prompts are then left to the tool.
+fn check_context_limit(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
+    let limit = limit_of_entry(&hook.entry);
+    if limit == usize::MAX {
+        return None;
+    }
+    let message = format!(
+        "the hook leaves prompts of more than {} bytes to the tool, because Codex would cut them: \
+         `{CONTEXT_LIMIT_KEY}` is not 0",
+        with_commas(limit)
+    );
+    let fix = "run `prompt-expander install codex`, and trust the hook again when Codex asks";
+    Some(examined.warning(message, fix))
+}
 
 /// Builds the same entry as `codex mcp add`, which omits empty `args`.
 fn new_entry(program: &str, arguments: &[String]) -> Entry {

@@ -82,20 +82,20 @@ impl ConfigSyntax {
         }
     }
 
-    /// Sets the hook for an event, and returns the edited text. Replaces the existing hooks of
-    /// this program. `is_ours` returns whether a hook's command runs this program.
+    /// Sets the hook for an event, and returns the edited text. Updates the existing hook of this
+    /// program. `is_ours` returns whether a hook's command runs this program.
     ///
-    /// `handler` is the hook's entry or, for a plugin, `{"words": […]}` with the command.
+    /// `handler` is the hook's entry. A plugin needs only the list of the command's words, `words`.
     pub(super) fn set_hook(
         self,
         text: &str,
         event: &str,
-        handler: &Value,
+        handler: &Entry,
         is_ours: &dyn Fn(&str) -> bool,
     ) -> Result<String, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
-            ConfigSyntax::Plugin => plugin::set(text, &handler["words"]),
+            ConfigSyntax::Plugin => plugin::set(text, &handler.required_value("words")),
             ConfigSyntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
         }
     }

@@ -48,6 +48,8 @@ pub(super) static GEMINI: Agent = Agent {
         event: "BeforeAgent",
         // No limit is known. Longer contexts were not tried.
         context_limit: (1_000_000, Unit::Bytes),
+        limit_of_entry: None,
+        further_keys: &[],
         user_file: "settings.json",
         project_files: &[".gemini/settings.json"],
         is_in_config: false,
@@ -58,7 +60,7 @@ pub(super) static GEMINI: Agent = Agent {
         note: None,
         escapes_angle_brackets: true,
         trust_record_keys: None,
-        check: |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
+        checks: &[|examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false)],
     }),
     // A result of more than 40,000 characters is saved to a file, and the model only gets its first
     // 8,000 and last 32,000 characters.

@@ -30,6 +30,8 @@ pub struct RegisteredHook {
     pub path: PathBuf,
     /// The position of the event in that file. All hooks of the event share it.
     pub position: Option<Position>,
+    /// All keys of the hook's entry, including agent-specific ones.
+    pub(super) entry: Value,
     /// The command line, for a shell.
     pub line: String,
     /// The command line split into words, without [`NEVER_FAILS`].
@@ -56,6 +58,7 @@ impl RegisteredHook {
                 scope: file.scope,
                 path: file.path.clone(),
                 position,
+                entry: entry.clone(),
                 line: line.to_owned(),
                 words,
                 place,

@@ -17,7 +17,7 @@ use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{and_list, printable};
 use planner::{Planner, describe, location};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// What `install` should register.
@@ -145,6 +145,12 @@ impl Installation {
         let has_changed_hook = planner.remove_outdated_trust_records()?;
         // `planner.files` are the files before the installation. Only `planner.plan` has edits.
         let previous_hooks = self.agent.hooks(&planner.files);
+        if has_changed_hook && planner.has_trusted(&previous_hooks) {
+            planner.plan.notes.push(format!(
+                "the hook changes, so {} asks again whether you trust it; until then, it skips the hook",
+                self.agent.title
+            ));
+        }
         Ok(Installed {
             has_hook: is_hook_registered || !previous_hooks.is_empty(),
             is_hook_untrusted: has_changed_hook || planner.has_untrusted(&previous_hooks),
@@ -183,14 +189,28 @@ impl Installation {
     }
 
     /// Returns the hook's entry in the agent's file: for a plugin, the words of the command.
-    fn hook_handler(&self, hook: &Hook) -> Value {
+    fn hook_handler(&self, hook: &Hook) -> Entry {
         let mut words = vec![self.program.as_str(), "hook", self.agent.name];
         words.extend(self.arguments.iter().map(String::as_str));
         if hook.syntax == ConfigSyntax::Plugin {
-            return json!({"words": words});
+            return Entry {
+                required: vec![("words", Some(json!(words)))],
+                initial: Vec::new(),
+            };
         }
         let line = format_command_line(&words, hook.windows_prefix, hook.windows_suffix);
-        json!({"type": "command", "command": line, "timeout": hook.timeout})
+        let mut required = vec![
+            ("type", Some(json!("command"))),
+            ("command", Some(json!(line))),
+        ];
+        for (key, value) in hook.further_keys {
+            required.push((key, Some(json!(value))));
+        }
+        Entry {
+            required,
+            // The user may have changed the timeout of an existing hook.
+            initial: vec![("timeout", json!(hook.timeout))],
+        }
     }
 
     /// Returns a note about how the changed files of a project, e.g. `.mcp.json`, work for others
@@ -527,7 +547,7 @@ mod tests {
 
     #[test]
     fn arguments_are_replaced_and_other_keys_of_a_registration_stay() {
-        let hooks = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"command": "prompt-expander hook codex --project"}]}]}}"#;
+        let hooks = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "prompt-expander hook codex --project", "timeout": 9, "additionalContextLimit": 5000}]}]}}"#;
         let text = "[mcp_servers.prompts]\ncommand = \"/old/prompt-expander\"\nargs = [\"--config\", \"/c\", \"--tap\", \"t\"]\nenv = { A = \"a\" }\n";
         let user = User::with(&[(CODEX, text), (".codex/hooks.json", hooks)]);
         user.install(|_| {}, "codex").unwrap();
@@ -536,7 +556,9 @@ mod tests {
         let line = "'/opt/my tools/prompt-expander' hook codex; exit 0";
         assert_eq!(
             user.read(".codex/hooks.json"),
-            hooks.replace("prompt-expander hook codex --project", line)
+            hooks
+                .replace("prompt-expander hook codex --project", line)
+                .replace("5000", "0")
         );
     }
 
@@ -780,6 +802,7 @@ mod tests {
         fs::write(user.path(CODEX), &trusted).unwrap();
         let plan = user.install(|_| {}, "codex").unwrap();
         assert!(plan.files.is_empty() && !plan.installed.is_hook_untrusted);
+        assert!(plan.notes.is_empty());
         let plan = user
             .install(
                 |installation| installation.program = "/new/prompt-expander".to_owned(),
@@ -787,6 +810,8 @@ mod tests {
             )
             .unwrap();
         assert!(plan.installed.is_hook_untrusted && !user.read(CODEX).contains("trusted_hash"));
+        let note = "the hook changes, so Codex asks again whether you trust it; until then, it skips the hook";
+        assert_eq!(plan.notes, [note]);
         fs::write(user.path(CODEX), &trusted).unwrap();
         user.uninstall("codex");
         assert!(

@@ -56,6 +56,8 @@ pub(super) static OPENCODE: Agent = Agent {
         event: "chat.message",
         // No limit is known. 66,283 characters arrived untruncated.
         context_limit: (1_000_000, Unit::Bytes),
+        limit_of_entry: None,
+        further_keys: &[],
         user_file: "plugins/prompt-expander.js",
         project_files: &[".opencode/plugins/prompt-expander.js"],
         is_in_config: false,
@@ -69,7 +71,7 @@ pub(super) static OPENCODE: Agent = Agent {
         ),
         escapes_angle_brackets: false,
         trust_record_keys: None,
-        check: check_package,
+        checks: &[check_package],
     }),
     // A result of more than 51,138 bytes is saved to a file, and the model only gets its path.
     part_limit: Some(PartLimit {

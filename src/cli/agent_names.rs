@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Parses any name of an agent, e.g. `claude`. The help, the shell completion and errors show only
 /// the usual names, e.g. `claude-code`.
@@ -46,6 +46,17 @@ pub(super) fn system() -> anyhow::Result<System> {
     let mut system = system_without_project();
     system.project = env::current_dir().context("the working directory cannot be found")?;
     Ok(system)
+}
+
+/// Returns the system that agents run on, with this folder as their project. Without a folder, the
+/// project is the working directory.
+pub(super) fn system_in(folder: Option<&Path>) -> System {
+    let mut system = system_without_project();
+    system.project = match folder {
+        Some(folder) => folder.to_owned(),
+        None => env::current_dir().unwrap_or_default(),
+    };
+    system
 }
 
 /// Returns the system that agents run on, with an empty project. Excludes environment variables

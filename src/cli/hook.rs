@@ -5,6 +5,7 @@
 //! command prints nothing and exits with 0. It reports errors only to a person who runs it at a
 //! terminal.
 
+use super::agent_names;
 use super::output;
 use super::source_options::PromptSource;
 use crate::agents::Agent;
@@ -55,7 +56,8 @@ fn answer_event(agent: &'static Agent, source: &PromptSource) -> Option<()> {
         Some(folder) => source.library_at(folder),
         None => source.library(),
     };
-    let answer = event.answer(&library)?;
+    let system = agent_names::system_in(event.folder());
+    let answer = event.answer(&library, &system)?;
     output::print_json_line(&answer).ok()
 }
 

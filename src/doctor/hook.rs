@@ -39,7 +39,9 @@ pub(super) fn examine(
         };
         // The agent's settings apply to all hooks, so check them once.
         if index == 0 {
-            findings.extend((hook_support.check)(&registered, hook));
+            for check in hook_support.checks {
+                findings.extend(check(&registered, hook));
+            }
         } else {
             let first = hooks[0].path.display();
             let message = format!("the hook is registered twice, also in {first}");

@@ -726,7 +726,12 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
         PROGRAM,
         &format!("[hooks.state.{state}]\ntrusted_hash = \"x\""),
     );
-    home.assert_not_reported("codex", "trust");
+    home.assert_not_reported("codex", "until you trust it");
+    home.finding(
+        "codex",
+        Severity::Warning,
+        "the hook leaves prompts of more than 10,000 bytes to the tool",
+    );
     home.register_with_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
     home.finding("codex", Severity::Error, "the hook is disabled in Codex");
     home.register_with_codex(PROGRAM, "[features]\nhooks = false");

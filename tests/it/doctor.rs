@@ -61,10 +61,9 @@ fn hooks(event: &str, line: &str) -> Value {
 
 /// Registers this program with Codex, and a hook that runs this line and that the user trusts.
 fn codex_hook(client: &Client, line: &str) {
-    let file = client.put(
-        ".codex/hooks.json",
-        hooks("UserPromptSubmit", line).to_string(),
-    );
+    let mut hooks = hooks("UserPromptSubmit", line);
+    hooks["hooks"]["UserPromptSubmit"][0]["hooks"][0]["additionalContextLimit"] = json!(0);
+    let file = client.put(".codex/hooks.json", hooks.to_string());
     let place = json!(format!("{}:user_prompt_submit:0:0", file.display()));
     let trust = format!("[hooks.state.{place}]\ntrusted_hash = \"x\"");
     codex(client, PROGRAM, &trust);

@@ -483,7 +483,7 @@ fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
                     answer, call the tool expand_prompt";
     let begun = part(":long", "").len();
     for (name, event_name, letter, limit) in [
-        ("codex", "UserPromptSubmit", "é", (10_000 - begun) / 2),
+        ("codex", "UserPromptSubmit", "é", (1_000_000 - begun) / 2),
         ("claude-code", "UserPromptSubmit", "é", 10_000 - begun),
         (
             "claude-code",
@@ -513,7 +513,8 @@ fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
 
     // One that does not fit leaves room for the next, and all together stay within the limit.
     let client = client().prompt("long.md", "x".repeat(9_000));
-    let both = context(&client, ":long a\n:research b\n:long c\n:long d\n").unwrap();
+    let message = ":long a\n:research b\n:long c\n:long d\n";
+    let both = context_for(&client, "claude-code", "UserPromptSubmit", message).unwrap();
     assert!(
         both.len() <= 10_000 && both.contains(&part(":research b", "Topic: b")),
         "{both}"
@@ -529,6 +530,34 @@ fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
 
     let pasted = format!(":research {}", "word ".repeat(200_000));
     assert!(context(&client, &pasted).unwrap().contains(too_long));
+}
+
+#[test]
+fn the_limit_of_codex_is_the_least_that_its_files_set() {
+    let handler = |limit: &str| {
+        format!(r#"{{"type": "command", "command": "prompt-expander hook codex"{limit}}}"#)
+    };
+    let without = &handler("");
+    let unlimited = &handler(r#", "additionalContextLimit": 0"#);
+    let limited = &handler(r#", "additionalContextLimit": 5000"#);
+    let inline = without.replace("\": ", "\" = ");
+    let toml = format!("[[hooks.UserPromptSubmit]]\nhooks = [{inline}]\n");
+    for (hooks, config, limit) in [
+        (without.clone(), "", 10_000),
+        (limited.clone(), "", 20_000),
+        (unlimited.clone(), "", 1_000_000),
+        (format!("{limited}, {unlimited}"), "", 20_000),
+        (unlimited.clone(), &*toml, 10_000),
+    ] {
+        for (length, is_whole) in [(limit - 500, true), (limit + 1, false)] {
+            let client = client().prompt("long.md", "x".repeat(length));
+            let hooks = format!(r#"{{"hooks": {{"UserPromptSubmit": [{{"hooks": [{hooks}]}}]}}}}"#);
+            client.put(".codex/hooks.json", hooks);
+            client.put(".codex/config.toml", config);
+            let context = context(&client, ":long").unwrap();
+            assert_eq!(context.len() > length, is_whole, "{limit} {length}");
+        }
+    }
 }
 
 #[test]
@@ -557,7 +586,7 @@ fn anything_but_an_event_has_no_answer_and_the_status_is_0() {
     );
     let answer = hook(&client, "codex", damaged).stdout;
     assert!(answer.contains("\u{fffd}"), "{answer}");
-    for name in ["", "codx", "Codex", "vscode", "-"] {
+    for name in ["", "codx", "vscode", "-"] {
         hook(&client, name, &submitted).printed("");
     }
     for line in [

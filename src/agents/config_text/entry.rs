@@ -3,7 +3,7 @@
 use crate::prompt::{Diagnostic, Kind, Position};
 use serde_json::Value;
 
-/// The keys and values of a server's entry in a config.
+/// The keys and values of a server's or a hook's entry in a config.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     /// Keys to set, and keys to remove (`None`), in new and existing entries.
@@ -22,6 +22,15 @@ pub(crate) enum SetMode {
 }
 
 impl Entry {
+    /// Returns the value of a required key, or null if there is none.
+    pub(super) fn required_value(&self, key: &str) -> Value {
+        let mut required = self.required.iter();
+        match required.find(|(name, _)| *name == key) {
+            Some((_, Some(value))) => value.clone(),
+            _ => Value::Null,
+        }
+    }
+
     /// Returns the keys and values of a new entry: first the required, then the initial ones.
     pub(super) fn all(&self) -> Vec<(&'static str, &Value)> {
         let mut pairs = Vec::new();

@@ -139,8 +139,7 @@ pub(super) fn remove(
 
 /// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`.
 ///
-/// If the event already has a handler of this program, only updates its command, and removes
-/// further ones. `is_prompt_expander` returns whether a handler's command runs this program.
+/// If the event already has a handler of this program, updates it, and removes further ones. `is_prompt_expander` returns whether a handler's command runs this program.
 ///
 /// # Errors
 /// Fails if the text is invalid, if `hooks` isn't an object, or if `hooks.EVENT` isn't a list.
@@ -148,18 +147,16 @@ pub(crate) fn set_hook(
     syntax: JsonSyntax,
     text: &str,
     event: &str,
-    handler: &Value,
+    handler: &Entry,
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
     let groups = document.get_or_create_groups(event)?;
     let mut existing = find_handlers(&groups, is_prompt_expander).into_iter();
     if let Some(first) = existing.next() {
-        if let Some(property) = first.entry.get("command") {
-            set_value(&property, &handler["command"]);
-        }
+        update_object(&first.entry, handler);
     } else {
-        let list = CstInputValue::Array(vec![to_cst(handler)]);
+        let list = CstInputValue::Array(vec![new_object(handler)]);
         groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
     }
     for duplicate in existing {
@@ -467,7 +464,10 @@ mod tests {
     fn a_hook_is_added_to_others_once_and_removed() {
         let is_prompt_expander = |line: &str| line.starts_with("/p hook");
         let set = |text: &str, command: &str| {
-            let handler = json!({"type": "command", "command": command, "timeout": 5});
+            let handler = Entry {
+                required: vec![("command", Some(json!(command)))],
+                initial: vec![("timeout", json!(5))],
+            };
             set_hook(
                 JsonSyntax::Lenient,
                 text,
@@ -507,7 +507,7 @@ mod tests {
             JsonSyntax::Lenient,
             "{\"hooks\": {\n\"Submit\": {}}}",
             "Submit",
-            &json!({}),
+            &entry(&[]),
             &is_prompt_expander,
         )
         .unwrap_err();
@@ -677,7 +677,10 @@ mod tests {
         ) {
             let text = format!("{before}{text}{after}");
             let is_prompt_expander = |line: &str| line == "/p hook";
-            let handler = json!({"type": "command", "command": "/p hook"});
+            let handler = Entry {
+                required: vec![("command", Some(json!("/p hook")))],
+                initial: Vec::new(),
+            };
             let changed = set_hook(JsonSyntax::Lenient, &text, "Submit", &handler, &is_prompt_expander).unwrap();
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
             prop_assert_eq!(set_hook(JsonSyntax::Lenient, &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());

@@ -189,6 +189,15 @@ impl<'s> Planner<'s> {
             })
     }
 
+    /// Returns whether the user trusts one of the hooks. Always false for an agent that doesn't ask
+    /// for trust.
+    pub(super) fn has_trusted(&self, hooks: &[RegisteredHook]) -> bool {
+        hooks.iter().any(|hook| {
+            let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
+            record.is_some()
+        })
+    }
+
     /// Returns whether the agent records which hooks the user trusts.
     fn keeps_trust_records(&self) -> bool {
         match &self.agent.hook {
