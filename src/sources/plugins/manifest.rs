@@ -52,22 +52,28 @@ impl Manifest {
     /// Returns the files and folders that may contain prompts. `subfolder` is `commands` or
     /// `skills`, which is both the usual folder and the key of a list of paths.
     ///
-    /// The listed commands replace the usual folder. The listed skills are added to it, unless the
-    /// plugin is a whole marketplace.
+    /// Listed commands replace the usual folder. Listed skills are added to it, unless the plugin is
+    /// a whole marketplace. Without a list and the usual folder, the plugin itself may be a skill.
     pub(super) fn paths(&self, subfolder: &str, plugin_folder: &Path) -> Vec<PathBuf> {
-        let mut paths = self.listed_paths(subfolder, plugin_folder);
         let usual_folder = plugin_folder.join(subfolder);
-        let has_usual_folder = usual_folder.is_dir();
+        let mut paths = self.listed_paths(subfolder, plugin_folder);
+        let has_list = !paths.is_empty();
+        let has_skills = has_list || usual_folder.is_dir();
+        if subfolder == "skills" && !has_skills && self.is_skill(plugin_folder) {
+            return vec![plugin_folder.to_owned()];
+        }
         let is_list_complete = subfolder == "commands" || self.is_whole_marketplace;
-        if paths.is_empty() || !is_list_complete {
+        if !has_list || !is_list_complete {
             paths.push(usual_folder);
         }
-        // Without any skills in folders, the plugin itself may be one.
-        let may_be_skill = subfolder == "skills" && !self.declarations.is_empty();
-        if may_be_skill && !has_usual_folder && paths.len() == 1 && has_skill_file(plugin_folder) {
-            paths.push(plugin_folder.to_owned());
-        }
         paths
+    }
+
+    /// Returns whether the folder of the plugin is itself a skill. Other agents have no such
+    /// plugins.
+    fn is_skill(&self, plugin_folder: &Path) -> bool {
+        let is_of_claude_code = !self.declarations.is_empty();
+        is_of_claude_code && plugin_folder.join(SKILL_FILE).is_file()
     }
 
     /// Returns the paths that are listed under a key: `"commands": "./a"` or
@@ -85,10 +91,6 @@ impl Manifest {
         }
         paths
     }
-}
-
-fn has_skill_file(folder: &Path) -> bool {
-    folder.join(SKILL_FILE).is_file()
 }
 
 /// Returns the path of `./x/a` in a folder, or `None` if the path is absolute or contains `..`.
