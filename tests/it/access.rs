@@ -150,6 +150,12 @@ fn a_token_file_that_cannot_be_used_is_refused_with_the_line_and_what_to_do() {
         1,
         "error: tokens is not a file; --token-file needs one with a token on each line\n",
     );
+    let program = Client::new().arguments([]);
+    fs::create_dir(program.path("tokens")).unwrap();
+    program.words("token list --json --token-file tokens").failed(
+        1,
+        "{\"error\":\"tokens is not a file; --token-file needs one with a token on each line\"}\n",
+    );
 }
 
 #[test]

@@ -15,10 +15,12 @@ use tokio::time::timeout;
 /// How long the server keeps reading a body after it has refused the request.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The body of a request. The handler reads one copy, and another one can read the rest.
+/// The body of a request. The request itself has one copy, for its handler, and another copy can read
+/// what the handler has left.
 #[derive(Clone)]
 pub(super) struct RequestBody(Arc<Mutex<UnreadPart>>);
 
+/// The part of a body that was not read.
 struct UnreadPart {
     body: Body,
     has_ended: bool,
@@ -27,17 +29,29 @@ struct UnreadPart {
 }
 
 impl RequestBody {
-    /// Takes the body out of a request, which is empty then.
-    pub(super) fn take(request: &mut Request) -> RequestBody {
+    /// Returns a copy of the body of a request.
+    pub(super) fn share(request: &mut Request) -> RequestBody {
         let waits_for_reader = match request.headers().get(EXPECT) {
             Some(expectation) => expectation.as_bytes().eq_ignore_ascii_case(b"100-continue"),
             None => false,
         };
-        RequestBody(Arc::new(Mutex::new(UnreadPart {
-            body: std::mem::take(request.body_mut()),
-            has_ended: false,
+        let body = std::mem::take(request.body_mut());
+        let has_ended = body.is_end_stream();
+        let shared = RequestBody(Arc::new(Mutex::new(UnreadPart {
+            body,
+            has_ended,
             waits_for_reader,
-        })))
+        })));
+        if !has_ended {
+            *request.body_mut() = Body::new(shared.clone());
+        }
+        shared
+    }
+
+    /// Returns `true` if all of the body was read, or if it is empty.
+    pub(super) fn has_ended(&self) -> bool {
+        let unread = lock(&self.0);
+        unread.has_ended || unread.body.is_end_stream()
     }
 
     /// Reads and discards what the handler has left, for at most [`DISCARD_TIMEOUT`]. Returns
@@ -53,7 +67,7 @@ impl RequestBody {
         }
         let read_all = async { while let Some(Ok(_)) = self.frame().await {} };
         let _ = timeout(DISCARD_TIMEOUT, read_all).await;
-        self.is_end_stream()
+        self.has_ended()
     }
 }
 
@@ -66,6 +80,7 @@ impl HttpBody for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut unread = lock(&self.0);
+        unread.waits_for_reader = false;
         let polled = Pin::new(&mut unread.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None)) {
             unread.has_ended = true;
@@ -74,8 +89,7 @@ impl HttpBody for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        let unread = lock(&self.0);
-        unread.has_ended || unread.body.is_end_stream()
+        self.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -6,14 +6,12 @@ use super::refusal::{self, HttpResult, MCP_PATH, MCP_PATH_WITH_SLASH, Refusal};
 use super::request_body::RequestBody;
 use super::{api, health, mcp, origin, page, websocket};
 use crate::library::TEAM_HEADER;
-use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CONNECTION, CONTENT_SECURITY_POLICY, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
-use hyper::body::Body as HttpBody;
 use std::any::Any;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -83,14 +81,9 @@ impl Stack {
             &options.trusted_proxies,
             options.tap.clone(),
         ));
-        let mut body = None;
-        let has_no_body = request.body().is_end_stream();
-        if has_no_body {
+        let body = RequestBody::share(&mut request);
+        if body.has_ended() {
             peer.complete_request();
-        } else {
-            let shared_body = RequestBody::take(&mut request);
-            *request.body_mut() = Body::new(shared_body.clone());
-            body = Some(shared_body);
         }
         let (connection, address, id) = (peer.connection, client.address, client.request_id());
         let span = tracing::info_span!("request", connection, client = %address, id);
@@ -112,11 +105,9 @@ impl Stack {
             }
             app.metrics.count_response(status);
             let mut response = complete(response, &path, request_id);
-            if let Some(body) = body
-                && !body.is_end_stream()
-            {
-                let headers = response.headers_mut();
-                Box::pin(discard_rest(body, &peer, headers)).await;
+            if !body.has_ended() {
+                // On the heap, because this is rare and would make every future larger.
+                Box::pin(discard_rest(body, &peer, response.headers_mut())).await;
             }
             Ok(response)
         }
@@ -152,10 +143,15 @@ fn is_mcp_message_of_program(request: &Request) -> bool {
         && !request.headers().contains_key(ORIGIN)
 }
 
-/// Answers a method that the path doesn't support with 405. The router adds the header `Allow`.
-async fn refuse_method(method: Method) -> Refusal {
+/// Answers a method that the path doesn't support with 405. The router adds the header `Allow`,
+/// which names those that it supports.
+async fn refuse_method(method: Method, uri: Uri) -> Refusal {
+    let status = StatusCode::METHOD_NOT_ALLOWED;
     let problem = format!("this address does not support {method}");
-    Refusal::wrong_address(StatusCode::METHOD_NOT_ALLOWED, &problem)
+    if refusal::is_mcp_path(uri.path()) {
+        return Refusal::new(status, format!("{problem}. Send messages with POST"));
+    }
+    Refusal::wrong_address(status, &problem)
 }
 
 fn respond_to_panic(_: Box<dyn Any + Send>) -> Response {
