@@ -37,6 +37,8 @@ pub(in crate::cli) struct Serve {
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(in crate::cli) log_level: Option<LevelFilter>,
     /// Append the log to this file instead of writing it to standard error
+    ///
+    /// Except on Windows, the signal HUP opens this file and that of --tap again.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) log_file: Option<PathBuf>,
     /// The format of the log: text, or one JSON object per line
