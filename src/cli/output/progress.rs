@@ -9,7 +9,8 @@ use super::text::terminal_width_if;
 use crate::lock::lock;
 use crate::wording::{truncate, with_commas};
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, Once};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What the command does at the moment, or `None` if it shows no progress.
 static CURRENT: Mutex<Option<Activity>> = Mutex::new(None);
+
+/// Set by Ctrl-C.
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Shows the progress of an activity until it is dropped. There is at most one at a time.
 pub(crate) struct Progress(());
@@ -102,6 +106,11 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        // Ctrl-C also ends programs that the command waits for, such as git. The command must not
+        // report that as an error before the message of `explain_interrupts`, which ends it.
+        while INTERRUPTED.load(Ordering::Relaxed) {
+            thread::park();
+        }
         if let Some(mut activity) = lock(&CURRENT).take() {
             activity.erase();
         }
@@ -163,6 +172,8 @@ fn explain_interrupts() {
     let Ok(mut signals) = Signals::new([SIGINT]) else {
         return; // Ctrl-C ends the program without a message
     };
+    // If this fails, an error of git may come before the message.
+    let _ = signal_hook::flag::register(SIGINT, Arc::clone(&INTERRUPTED));
     thread::spawn(move || {
         for signal in signals.forever() {
             if let Some(mut activity) = lock(&CURRENT).take() {
