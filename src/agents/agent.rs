@@ -93,7 +93,7 @@ pub struct Hook {
     pub(super) further_keys: &'static [(&'static str, u32)],
     /// The user's hooks file, relative to the settings folder.
     pub(super) user_file: &'static str,
-    /// A project's hooks files, in order of precedence. `install` writes the last.
+    /// A project's hooks files, in order of precedence. `install` prefers the last.
     pub(super) project_files: &'static [&'static str],
     /// Whether the files that register servers can contain hooks, too.
     pub(super) is_in_config: bool,
@@ -217,19 +217,25 @@ impl Agent {
         }
     }
 
-    /// Returns the path of the hooks file that `install` writes.
-    pub(super) fn hook_path(&self, scope: Scope, system: &System) -> Option<PathBuf> {
-        self.hook_paths(scope, system).pop()
+    /// Returns the paths of the files in which `install` may write the hook, the preferred one
+    /// first. They may not exist.
+    pub(super) fn hook_paths_of_install(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        paths.extend(self.hook_paths(scope, system).pop());
+        if self.hook.as_ref().is_some_and(|hook| hook.is_in_config) {
+            paths.extend(self.config_paths(scope, system));
+        }
+        paths
     }
 
     /// Returns the paths at which `install` may have saved backups of the user's files. They may not
     /// exist.
     pub fn backup_paths(&self, system: &System) -> Vec<PathBuf> {
         let mut paths = self.config_paths(Scope::User, system);
-        if let Some(hook_path) = self.hook_path(Scope::User, system)
-            && !paths.contains(&hook_path)
-        {
-            paths.push(hook_path);
+        for path in self.hook_paths_of_install(Scope::User, system) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
         }
         paths.iter().map(|path| backup_path_of(path)).collect()
     }
@@ -345,9 +351,10 @@ impl Agent {
     }
 
     /// Returns whether `install` may overwrite a hook: `install` could have written it, and it is
-    /// in the file that `install` would use.
+    /// in a file that `install` may use.
     pub fn is_managed_by_install(&self, hook: &RegisteredHook, system: &System) -> bool {
-        hook.is_plain() && self.hook_path(hook.scope, system).as_ref() == Some(&hook.path)
+        let paths = self.hook_paths_of_install(hook.scope, system);
+        hook.is_plain() && paths.contains(&hook.path)
     }
 
     /// Returns the agent's record that the user trusts the hook at `place` in `hooks_file`.

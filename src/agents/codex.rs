@@ -5,10 +5,10 @@ use super::agent::{Agent, Examined, Finding, Hook, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
-use super::hook_line::{HookPlace, RegisteredHook};
+use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
-use crate::wording::with_commas;
+use crate::wording::{path_in_backticks, with_commas};
 use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
@@ -53,6 +53,7 @@ pub(super) static CODEX: Agent = Agent {
             |examined, _| examined.hooks_disabled_if("features.hooks", false),
             check_hook_trust,
             check_context_limit,
+            check_single_file,
         ],
     }),
     // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
@@ -114,6 +115,19 @@ fn check_context_limit(examined: &Examined, hook: &RegisteredHook) -> Option<Fin
         with_commas(limit)
     );
     let fix = "run `prompt-expander install codex`, and trust the hook again when Codex asks";
+    Some(examined.warning(message, fix))
+}
+
+/// Returns a warning if there are hooks both in the file of a hook and in the other file beside it.
+fn check_single_file(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
+    let other_file = examined.settings().find(|file| {
+        file.scope == hook.scope && file.path != hook.path && has_hooks(&file.value)
+    })?;
+    let message = format!(
+        "Codex warns at each start that there are hooks in this file and also in {}",
+        path_in_backticks(&other_file.path)
+    );
+    let fix = "run `prompt-expander uninstall codex`, then `prompt-expander install codex`, or move the other hooks";
     Some(examined.warning(message, fix))
 }
 

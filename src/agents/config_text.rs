@@ -96,7 +96,7 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
             ConfigSyntax::Plugin => plugin::set(text, &handler.required_value("words")),
-            ConfigSyntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
+            ConfigSyntax::Toml => toml::set_hook(text, event, handler, is_ours),
         }
     }
 
@@ -111,7 +111,7 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
             ConfigSyntax::Plugin => Ok(plugin::remove(text)),
-            ConfigSyntax::Toml => Ok(text.to_owned()), // no agent has hooks in TOML
+            ConfigSyntax::Toml => toml::remove_hook(text, event, is_ours),
         }
     }
 }

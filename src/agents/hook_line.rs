@@ -104,6 +104,17 @@ pub(super) fn entries_of_event<'v>(
     entries
 }
 
+/// Returns whether a parsed hooks file has hooks for any event, of any program. Codex keeps other
+/// things below `hooks` as well, in tables.
+pub(super) fn has_hooks(value: &Value) -> bool {
+    let Some(events) = value["hooks"].as_object() else {
+        return false;
+    };
+    events
+        .values()
+        .any(|groups| groups.as_array().is_some_and(|groups| !groups.is_empty()))
+}
+
 /// Returns whether a command line runs `prompt-expander hook` and nothing else, e.g.
 /// `'/my tools/prompt-expander' hook codex; exit 0`.
 ///

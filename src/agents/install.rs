@@ -338,6 +338,7 @@ impl RegistrationStatus {
 #[cfg(test)]
 mod tests {
     use super::super::config_text::JsonSyntax;
+    use super::super::hook_line::has_hooks;
     use super::super::{AGENTS, Agent as Named};
     use super::*;
     use std::fs;
@@ -696,6 +697,63 @@ mod tests {
             assert_eq!(plan.installed.has_hook, has_hook);
             assert_eq!(plan.warnings.len(), usize::from(has_hook));
         }
+    }
+
+    #[test]
+    fn the_hook_of_codex_goes_into_the_config_if_only_that_has_hooks() {
+        let stop = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"log\"\n";
+        let inline =
+            "[hooks]\nUserPromptSubmit = [{hooks = [{type = \"command\", command = \"log\"}]}]\n";
+        let json = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "log"}]}]}}"#;
+        let nothing = r#"{"hooks": {"Stop": []}}"#;
+        let state = "[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n";
+        for (config, hooks, is_in_config) in [
+            (stop, None, true),
+            (stop, Some(nothing), true),
+            (stop, Some(json), false),
+            (state, None, false),
+            (
+                &*format!("a = 1\r\n{stop}# c = 2\r\n")
+                    .replace("\n", "\r\n")
+                    .replace("\r\r", "\r"),
+                None,
+                true,
+            ),
+            (&*format!("{stop}{state}# end"), None, true),
+        ] {
+            let mut files = vec![(CODEX, config)];
+            files.extend(hooks.map(|hooks| (".codex/hooks.json", hooks)));
+            let user = User::with(&files);
+            user.install(|_| {}, "codex").unwrap();
+            let text = user.read(CODEX);
+            let line = "command = \"'/opt/my tools/prompt-expander' hook codex; exit 0\"";
+            assert_eq!(text.contains(line), is_in_config, "{text}");
+            let value = ConfigSyntax::Toml.parse(&text).unwrap();
+            assert_eq!(has_hooks(&value), config != state, "{text}");
+            if is_in_config {
+                let handler = &value["hooks"]["UserPromptSubmit"][0]["hooks"][0];
+                assert_eq!(handler["additionalContextLimit"], 0, "{text}");
+                assert_eq!(handler["timeout"], 5, "{text}");
+                let place = format!("{}:user_prompt_submit:0:0", user.path(CODEX).display());
+                let trusted = format!("{text}[hooks.state.'{place}']\ntrusted_hash = 'x'\n");
+                fs::write(user.path(CODEX), trusted).unwrap();
+                let plan =
+                    user.install(|it| it.program = "/new/prompt-expander".to_owned(), "codex");
+                assert_eq!(plan.unwrap().notes.len(), 1, "Codex asks again");
+                assert!(!user.read(CODEX).contains(&place));
+            }
+            assert!(user.install(|_| {}, "codex").unwrap().warnings.is_empty());
+            user.uninstall("codex");
+            assert_eq!(user.read(CODEX), config);
+            assert_eq!(user.files().len(), files.len());
+        }
+        let user = User::with(&[(CODEX, inline)]);
+        let error = user.install(|_| {}, "codex").unwrap_err();
+        assert_eq!(
+            error.message,
+            "`hooks.UserPromptSubmit` must be tables `[[hooks.UserPromptSubmit]]`, but is not"
+        );
+        assert_eq!(error.position.unwrap().to_string(), "2:1");
     }
 
     #[test]

@@ -732,6 +732,10 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
         Severity::Warning,
         "the hook leaves prompts of more than 10,000 bytes to the tool",
     );
+    let both = "there are hooks in this file and also in `";
+    home.assert_not_reported("codex", both);
+    home.register_with_codex(PROGRAM, "[[hooks.Stop]]\nhooks = []");
+    home.finding("codex", Severity::Warning, both);
     home.register_with_codex(PROGRAM, &format!("[hooks.state.{state}]\nenabled = false"));
     home.finding("codex", Severity::Error, "the hook is disabled in Codex");
     home.register_with_codex(PROGRAM, "[features]\nhooks = false");

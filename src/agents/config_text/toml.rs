@@ -103,6 +103,153 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> 
     Ok(restore_line_endings(text, edited))
 }
 
+/// Sets the handler for an event: updates this program's handler, or adds the tables
+/// `[[hooks.EVENT]]` and `[[hooks.EVENT.hooks]]` at the end of the text.
+///
+/// # Errors
+/// Fails if the text is invalid, or if `hooks.EVENT` isn't written as such tables.
+pub(super) fn set_hook(
+    text: &str,
+    event: &str,
+    handler: &Entry,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<String, Diagnostic> {
+    let mut document = parse_document(text)?;
+    if let Some(existing) = find_handler(&mut document, event, is_ours) {
+        update_table(existing, handler);
+        return Ok(restore_line_endings(text, document.to_string()));
+    }
+    let separator = if text.trim().is_empty() {
+        ""
+    } else if text.ends_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    let table = new_table(handler);
+    let edited = format!("{text}{separator}[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\n{table}");
+    if parse(&edited).is_err() {
+        let keys = ["hooks".to_owned(), event.to_owned()];
+        let wanted = format!("tables `[[hooks.{event}]]`");
+        return Err(wrong_type(&keys, &wanted, position(text, &keys)));
+    }
+    Ok(restore_line_endings(text, edited))
+}
+
+/// Removes this program's handlers of an event, and the groups and the list that have become empty.
+/// Preserves comments above them.
+///
+/// # Errors
+/// Fails if the text is invalid. A missing handler is not an error.
+pub(super) fn remove_hook(
+    text: &str,
+    event: &str,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<String, Diagnostic> {
+    let mut document = parse_document(text)?;
+    if find_handler(&mut document, event, is_ours).is_none() {
+        return Ok(text.to_owned());
+    }
+    let mut comments = String::new();
+    if let Some(groups) = groups_of_event(&mut document, event) {
+        for group in tables_mut(groups) {
+            if let Some(handlers) = group.get_mut("hooks") {
+                comments += &remove_tables(handlers, &|handler| is_handler(handler, is_ours));
+            }
+        }
+        comments += &remove_tables(groups, &|group| is_empty_list(group.get("hooks")));
+        if is_empty_list(Some(groups)) {
+            let keys = ["hooks".to_owned(), event.to_owned()];
+            remove_value(document.as_table_mut(), &keys);
+        }
+    }
+    let trailing = document.trailing().as_str().unwrap_or_default();
+    document.set_trailing(format!("{comments}{trailing}"));
+    Ok(restore_line_endings(text, document.to_string()))
+}
+
+/// Returns the first handler of an event that runs this program.
+fn find_handler<'d>(
+    document: &'d mut DocumentMut,
+    event: &str,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Option<&'d mut dyn TableLike> {
+    for group in tables_mut(groups_of_event(document, event)?) {
+        let Some(handlers) = group.get_mut("hooks") else {
+            continue;
+        };
+        for handler in tables_mut(handlers) {
+            if is_handler(handler, is_ours) {
+                return Some(handler);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the list of an event's groups, `hooks.EVENT`.
+fn groups_of_event<'d>(document: &'d mut DocumentMut, event: &str) -> Option<&'d mut Item> {
+    document.get_mut("hooks")?.get_mut(event)
+}
+
+/// Returns whether the command of a handler runs this program.
+fn is_handler(handler: &dyn TableLike, is_ours: &dyn Fn(&str) -> bool) -> bool {
+    let command = handler.get("command").and_then(Item::as_str);
+    command.is_some_and(is_ours)
+}
+
+/// Returns the tables of a list, which is written as `[[list]]` or as `list = [{…}]`.
+fn tables_mut(list: &mut Item) -> Vec<&mut dyn TableLike> {
+    let mut tables: Vec<&mut dyn TableLike> = Vec::new();
+    match list {
+        Item::ArrayOfTables(array) => {
+            for table in array.iter_mut() {
+                tables.push(table);
+            }
+        }
+        Item::Value(toml_edit::Value::Array(array)) => {
+            for value in array.iter_mut() {
+                if let Some(table) = value.as_inline_table_mut() {
+                    tables.push(table);
+                }
+            }
+        }
+        _ => {}
+    }
+    tables
+}
+
+/// Removes tables from a list, which is written as `[[list]]` or as `list = [{…}]`. Returns the
+/// comments above the removed tables, with line endings.
+fn remove_tables(list: &mut Item, is_unwanted: &dyn Fn(&dyn TableLike) -> bool) -> String {
+    let mut comments = String::new();
+    match list {
+        Item::ArrayOfTables(array) => array.retain(|table| {
+            if !is_unwanted(table) {
+                return true;
+            }
+            let above_header = table.decor().prefix().and_then(RawString::as_str);
+            comments += above_header.filter(|text| text.contains('#')).unwrap_or("");
+            false
+        }),
+        Item::Value(toml_edit::Value::Array(array)) => array.retain(|value| {
+            let table = value.as_inline_table();
+            !table.is_some_and(|table| is_unwanted(table))
+        }),
+        _ => {}
+    }
+    comments
+}
+
+/// Returns whether an item is a list without elements.
+fn is_empty_list(item: Option<&Item>) -> bool {
+    match item {
+        Some(Item::ArrayOfTables(array)) => array.is_empty(),
+        Some(Item::Value(toml_edit::Value::Array(array))) => array.is_empty(),
+        _ => false,
+    }
+}
+
 /// Moves a new table to the end of the document, even below trailing comments: one of these may be
 /// a commented-out key of the last table.
 fn move_to_end(document: &mut DocumentMut, keys: &[String]) {
@@ -231,11 +378,12 @@ fn invalid_toml(error: &TomlError, text: &str) -> Diagnostic {
     syntax_error(text, start, error.message())
 }
 
-/// Converts a value of an [`Entry`] to TOML. Entries contain no nulls or numbers: they would
-/// become empty strings.
+/// Converts a value of an [`Entry`] to TOML. Entries contain no nulls, which would become empty
+/// strings, and no numbers but integers.
 fn json_to_toml(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(boolean) => (*boolean).into(),
+        Value::Number(number) => number.as_i64().unwrap_or_default().into(),
         Value::Array(values) => toml_edit::Value::Array(values.iter().map(json_to_toml).collect()),
         Value::Object(pairs) => {
             let mut table = toml_edit::InlineTable::new();

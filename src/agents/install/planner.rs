@@ -6,7 +6,7 @@ use crate::agents::config_file::{Backup, ConfigFile};
 use crate::agents::config_text::ConfigSyntax;
 use crate::agents::environment::{Scope, System, is_same_file};
 use crate::agents::files::AgentFiles;
-use crate::agents::hook_line::{HookPlace, RegisteredHook, entries_of_event, is_plain};
+use crate::agents::hook_line::{HookPlace, RegisteredHook, entries_of_event, has_hooks, is_plain};
 use crate::agents::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::wording::{full_path, in_backticks, path_in_backticks};
@@ -64,7 +64,7 @@ impl<'s> Planner<'s> {
         let files = agent.read_files(system);
         let config_path =
             choose_config(agent, &files, scope, system).ok_or_else(|| no_home_directory(agent))?;
-        let hooks_path = agent.hook_path(scope, system);
+        let hooks_path = choose_hooks_file(agent, &files, scope, system);
         if scope == Scope::Project {
             for path in [&config_path].into_iter().chain(&hooks_path) {
                 check_not_users_file(agent, path, system)?;
@@ -127,7 +127,7 @@ impl<'s> Planner<'s> {
             if hook.scope != self.scope {
                 continue;
             }
-            if self.agent.is_managed_by_install(&hook, self.system) {
+            if hook.is_plain() && Some(&hook.path) == self.hooks_path.as_ref() {
                 hooks.rewritable.push(hook);
             } else {
                 hooks.others.push(hook);
@@ -421,10 +421,37 @@ fn choose_config(
     first_existing.or(new_config).cloned()
 }
 
+/// Chooses the hooks file to edit: the first with the hook that `install` writes, otherwise the
+/// first with other hooks, otherwise the one that `install` prefers. Returns `None` if the agent has
+/// no hooks, or if the file would be in the home directory, and that is unknown.
+fn choose_hooks_file(
+    agent: &Agent,
+    files: &AgentFiles,
+    scope: Scope,
+    system: &System,
+) -> Option<PathBuf> {
+    let event = agent.hook.as_ref()?.event;
+    let paths = agent.hook_paths_of_install(scope, system);
+    let mut first_with_hooks = None;
+    for path in &paths {
+        let Some(Ok(file)) = files.get(path) else {
+            continue;
+        };
+        let own_hooks = RegisteredHook::all_in(file, event);
+        if own_hooks.iter().any(RegisteredHook::is_plain) {
+            return Some(path.clone());
+        }
+        if first_with_hooks.is_none() && has_hooks(&file.value) {
+            first_with_hooks = Some(path);
+        }
+    }
+    first_with_hooks.or(paths.first()).cloned()
+}
+
 /// Fails if a project's file is also one of the user's, which happens in the home directory.
 fn check_not_users_file(agent: &Agent, file: &Path, system: &System) -> Result<(), Diagnostic> {
     let mut users_files = agent.config_paths(Scope::User, system);
-    users_files.extend(agent.hook_path(Scope::User, system));
+    users_files.extend(agent.hook_paths_of_install(Scope::User, system));
     if !users_files.iter().any(|path| is_same_file(path, file)) {
         return Ok(());
     }
