@@ -80,7 +80,7 @@ pub(super) static CODEX: Agent = Agent {
     ],
     next_step: |installed| {
         if installed.is_hook_untrusted {
-            Some("choose \"Trust all and continue\" when it starts; until then, it skips the hook")
+            Some("choose \"Trust all and continue\" when it starts. Until then, it skips the hook")
         } else {
             None
         }

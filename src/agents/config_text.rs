@@ -8,6 +8,7 @@ mod json;
 mod plugin;
 mod toml;
 
+use entry::EntryEdit;
 pub(super) use entry::{Entry, SetMode};
 pub(super) use json::JsonSyntax;
 
@@ -64,9 +65,10 @@ impl ConfigSyntax {
         entry: &Entry,
         mode: SetMode,
     ) -> Result<String, Diagnostic> {
+        let edit = EntryEdit { keys, entry, mode };
         match self {
-            ConfigSyntax::Json(syntax) => json::set(syntax, text, keys, entry, mode),
-            ConfigSyntax::Toml => toml::set(text, keys, entry, mode),
+            ConfigSyntax::Json(syntax) => json::set(syntax, text, &edit),
+            ConfigSyntax::Toml => toml::set(text, &edit),
             ConfigSyntax::Plugin => Ok(text.to_owned()),
         }
     }

@@ -143,9 +143,10 @@ impl Drafts {
         let names = or_list(names);
         Some(EditorProblem {
             message: format!(
-                "{agent_title} draws over {command} while it works; it waits only for an editor whose name contains {names}"
+                "{agent_title} draws over {command}, because it waits only for an editor whose name contains {names}"
             ),
-            fix: "use a link, as in `ln -s prompt-expander prompt-expander-nano`".to_owned(),
+            fix: "use a link with such a name, as in `ln -s prompt-expander prompt-expander-nano`"
+                .to_owned(),
         })
     }
 }
@@ -218,7 +219,7 @@ mod tests {
                 "gemini",
                 &[("VISUAL", compose)],
                 "drafts are opened in `prompt-expander compose` (VISUAL)",
-                "use a link, as in `ln -s prompt-expander prompt-expander-nano`",
+                "use a link with such a name, as in `ln -s prompt-expander prompt-expander-nano`",
             ),
             (
                 "gemini",

@@ -100,7 +100,7 @@ pub(super) static GEMINI: Agent = Agent {
         if installed.has_hook {
             Some("trust the folder when it asks")
         } else {
-            Some("trust the folder when it asks; without the hook, type `/research` with a slash")
+            Some("trust the folder when it asks. Without the hook, type `/research` with a slash")
         }
     },
     ..Agent::DEFAULT

@@ -15,8 +15,8 @@ use super::environment::{Scope, System};
 use super::hook_line::{format_command_line, is_plain};
 use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::{and_list, printable};
-use planner::{Planner, describe, location};
+use crate::wording::and_list;
+use planner::{Planner, describe};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -70,54 +70,50 @@ impl Installation {
         Ok(plan)
     }
 
-    /// Plans to add the server to the config, or to update it there.
+    /// Plans to register the server in the agent's config. Updates an entry of prompt-expander, in
+    /// which keys that the user has added stay. Replaces an entry of another server as a whole.
+    ///
+    /// # Errors
+    /// Fails if the config can't be edited, or if it has another server of that name and
+    /// [`replace`](Self::replace) is false.
     fn add_server(&self, planner: &mut Planner) -> Result<(), Diagnostic> {
-        let existing = self.existing_server(planner)?;
+        let servers = planner.registrations()?;
+        let existing = self.existing_server(&servers)?;
+        planner.warn_of_other_names(&servers);
         if existing != ExistingServer::PromptExpander {
-            self.note_trust(planner);
+            planner.plan.notes.extend(self.trust_note());
         }
-        let entry = self.entry();
         let mode = if existing == ExistingServer::Other {
             SetMode::Replace
         } else {
             SetMode::Update
         };
+        let entry = self.server_entry();
         let keys = planner.entry_keys();
         let config = planner.plan_config()?;
         config.edit(|text, syntax| syntax.set(text, &keys, &entry, mode))
     }
 
-    /// Finds out what is registered as [`SERVER_NAME`]. Warns if prompt-expander is registered
-    /// under another name, too.
+    /// Returns what is registered as [`SERVER_NAME`] among the `servers` of the config.
     ///
     /// # Errors
     /// Fails if another server has that name and [`replace`](Self::replace) is false.
-    fn existing_server(&self, planner: &mut Planner) -> Result<ExistingServer, Diagnostic> {
-        let mut existing = ExistingServer::None;
-        for server in planner.registrations()? {
-            let is_prompt_expander = server.is_prompt_expander() && server.error.is_none();
-            if server.name == SERVER_NAME {
-                if is_prompt_expander {
-                    existing = ExistingServer::PromptExpander;
-                } else if self.replace {
-                    existing = ExistingServer::Other;
-                } else {
-                    return Err(name_clash(&server));
-                }
-            } else if is_prompt_expander {
-                planner.plan.warnings.push(format!(
-                    "{}: `{}` is prompt-expander too; remove it, or the model sees each tool twice",
-                    location(&server.path, server.position),
-                    printable(&server.name)
-                ));
-            }
+    fn existing_server(&self, servers: &[Registration]) -> Result<ExistingServer, Diagnostic> {
+        let Some(server) = servers.iter().find(|server| server.name == SERVER_NAME) else {
+            return Ok(ExistingServer::None);
+        };
+        if server.is_prompt_expander() && server.error.is_none() {
+            return Ok(ExistingServer::PromptExpander);
         }
-        Ok(existing)
+        if self.replace {
+            return Ok(ExistingServer::Other);
+        }
+        Err(name_clash(server))
     }
 
-    /// Returns the server's entry. Without [`trust`](Self::trust), it removes the agent's trust
-    /// setting even from an existing entry.
-    fn entry(&self) -> Entry {
+    /// Returns the server's entry for the agent's config: the program and its arguments. If the agent
+    /// must not trust the server, the entry removes the key that says so, e.g. `"trust": true`.
+    fn server_entry(&self) -> Entry {
         let mut entry = (self.agent.config.new_entry)(&self.program, &self.arguments);
         if let Some(trust_key) = self.agent.config.trust_key
             && !self.trust
@@ -128,14 +124,15 @@ impl Installation {
         entry
     }
 
-    /// Adds a note if a new entry allows the agent to call the tools without asking.
-    fn note_trust(&self, planner: &mut Planner) {
-        if self.agent.config.trust_key.is_some() && self.trust {
-            planner.plan.notes.push(format!(
-                "{} will call the tools of this server without asking you; with --no-trust, it asks",
-                self.agent.title
-            ));
+    /// Returns a note for the user if the new entry lets the agent call the tools without asking.
+    fn trust_note(&self) -> Option<String> {
+        if self.agent.config.trust_key.is_none() || !self.trust {
+            return None;
         }
+        Some(format!(
+            "{} will call the tools of this server without asking you. With --no-trust, it asks",
+            self.agent.title
+        ))
     }
 
     /// Plans to add or update the hook, and to remove the agent's records of trust in hooks that
@@ -157,27 +154,28 @@ impl Installation {
         })
     }
 
-    /// Plans to set the hook in the agent's hooks file. Leaves it out if prompt-expander's plugin is
-    /// enabled, or if a hook runs prompt-expander in a way that `install` must not overwrite.
+    /// Plans to write the hook into the agent's hooks file, unless a plugin or the user has already
+    /// added a hook that runs prompt-expander: a second one would add each prompt twice.
     ///
-    /// Returns whether the agent has a hook afterwards.
+    /// Returns whether the agent then has a hook of either kind. False only for an agent without
+    /// hooks.
     fn set_hook(&self, planner: &mut Planner) -> Result<bool, Diagnostic> {
         let Some(hook) = &self.agent.hook else {
             return Ok(false);
         };
         if let Some(plugin) = self.agent.plugin(&planner.files, planner.system) {
             planner.plan.warnings.push(format!(
-                "the plugin `{plugin}` has a server and a hook, so the hook is left out here; to remove one of the two servers, \
-                 run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
+                "the plugin `{plugin}` has a server and a hook, so the hook is left out here. \
+                 To remove one of the two servers, run `claude plugin disable {plugin}` or `prompt-expander uninstall {}`",
                 self.agent.name
             ));
-            return Ok(true); // the plugin's own hook
+            return Ok(true);
         }
         let existing = planner.hooks_of_scope();
         planner.warn_of_unreadable_files();
         planner.warn_of_other_hooks(&existing);
         if existing.rewritable.is_empty() && !existing.others.is_empty() {
-            return Ok(true); // the user's own hook; a second one would add each prompt twice
+            return Ok(true);
         }
         if existing.rewritable.is_empty() {
             planner.plan.notes.extend(hook.note.map(str::to_owned));
@@ -188,7 +186,9 @@ impl Installation {
         Ok(true)
     }
 
-    /// Returns the hook's entry in the agent's file: for a plugin, the words of the command.
+    /// Returns the hook's entry for the agent's hooks file, e.g.
+    /// `{"type": "command", "command": "prompt-expander hook codex; exit 0", "timeout": 5}`. For an
+    /// agent whose hook is a plugin in JavaScript, returns `{"words": […]}` with the command.
     fn hook_handler(&self, hook: &Hook) -> Entry {
         let mut words = vec![self.program.as_str(), "hook", self.agent.name];
         words.extend(self.arguments.iter().map(String::as_str));
@@ -213,24 +213,15 @@ impl Installation {
         }
     }
 
-    /// Returns a note about how the changed files of a project, e.g. `.mcp.json`, work for others
-    /// who have the project: they contain a path of this machine, or just the program's name.
-    /// Returns `None` if only the user's own files change, or files are only deleted.
+    /// Returns a note about what the changed files of a project, e.g. `.mcp.json`, mean for others
+    /// who work on it: they contain a path of this machine, or just the program's name. Returns
+    /// `None` if no file of a project is written.
     fn note_for_colleagues(&self, files: &[ConfigFile], system: &System) -> Option<String> {
-        if self.scope != Scope::Project {
+        let written_files = written_paths(files, &system.project);
+        if self.scope != Scope::Project || written_files.is_empty() {
             return None;
         }
-        let mut names = Vec::new();
-        for file in files {
-            if file.edited.is_some() {
-                let path = file.path.strip_prefix(&system.project);
-                names.push(path.unwrap_or(&file.path).display().to_string());
-            }
-        }
-        if names.is_empty() {
-            return None;
-        }
-        let names = and_list(&names);
+        let names = and_list(&written_files);
         if Path::new(&self.program).is_absolute() {
             return Some(format!(
                 "a path of this machine is now in {names}, so do not commit that. \
@@ -252,10 +243,23 @@ impl Installation {
     }
 }
 
+/// Returns the paths of the files that are written rather than deleted, relative to the project:
+/// `.mcp.json`.
+fn written_paths(files: &[ConfigFile], project: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    for file in files {
+        if file.edited.is_some() {
+            let path = file.path.strip_prefix(project).unwrap_or(&file.path);
+            paths.push(path.display().to_string());
+        }
+    }
+    paths
+}
+
 /// Returns the error that another server is registered as [`SERVER_NAME`].
 fn name_clash(server: &Registration) -> Diagnostic {
     let message = format!(
-        "another server has the name `{SERVER_NAME}`; {}",
+        "another server has the name `{SERVER_NAME}`: {}",
         describe(server)
     );
     let fix = "rename it, or use --replace to replace it with prompt-expander";

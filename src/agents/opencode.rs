@@ -66,8 +66,8 @@ pub(super) static OPENCODE: Agent = Agent {
         windows_prefix: "",
         windows_suffix: "",
         note: Some(
-            "with a plugin, opencode installs a package of its own when it starts; without a network, each start waits 75 s for \
-             it (--no-hook leaves the plugin out)",
+            "opencode installs a package of its own for plugins, and without a network, each start waits 75 s for it. \
+             Start opencode once with a network, or leave the plugin out with --no-hook",
         ),
         escapes_angle_brackets: false,
         trust_record_keys: None,
@@ -194,7 +194,7 @@ fn check_package(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> 
         return None;
     }
     Some(examined.warning(
-        "opencode has not installed its package for plugins yet; without a network, each start waits 75 s",
+        "opencode has not installed its package for plugins yet, and without a network, each start waits 75 s for it",
         "start `opencode` once with a network, or remove this file",
     ))
 }

@@ -104,7 +104,7 @@ impl Install {
         if agents.is_empty() {
             let names = or_list(&AGENTS.map(|agent| agent.name));
             bail!(
-                "this machine has none of the agents {names}; to register with one anyway, name it"
+                "this machine has none of the agents {names}. To register with one anyway, name it"
             );
         }
         let program = RegisteredProgram::find()?;
@@ -249,8 +249,28 @@ impl Uninstall {
             "not registered; nothing to remove",
             reporter,
         )?;
+        if !self.project {
+            hint_at_project(registered, &agents, reporter);
+        }
         changes.note_kept_files(reporter);
         Ok(changes.exit_code(agents.len(), reporter))
+    }
+}
+
+/// Tells the user which of the `selected` agents are also registered for the project in the working
+/// directory, where `uninstall` without --project leaves them.
+fn hint_at_project(registered: &[RegistrationStatus], selected: &[&Agent], reporter: &Reporter) {
+    for status in registered {
+        let agent = status.agent;
+        let mut servers = status.registrations.iter();
+        let is_in_project =
+            servers.any(|server| server.scope == Scope::Project && server.is_prompt_expander());
+        if is_in_project && selected.contains(&agent) {
+            reporter.hint(&format!(
+                "{} has the server for this project, too. `prompt-expander uninstall {} --project` removes it",
+                agent.title, agent.name
+            ));
+        }
     }
 }
 

@@ -341,6 +341,9 @@ fn files_of_a_project_have_the_plain_name_of_a_program_on_path_and_else_warn_of_
         let again = user.run(&line);
         assert_contains(&again.stdout, "registered already; nothing to change");
         assert_eq!(again.stderr, "");
+        let hint = "hint: Claude Code has the server for this project, too. \
+                    `prompt-expander uninstall claude-code --project` removes it\n";
+        assert_contains(&user.run(&["uninstall", "--all", "--yes"]).stderr, hint);
         user.done(&["uninstall", "Claude Code", "--project", "--yes"]);
         assert_eq!(user.files(), ["another"]);
     }
@@ -564,9 +567,8 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
     fs::remove_file(&stable).unwrap();
     let ran = user.run_in("project", &other, &["install", "codex", "--dry-run"]);
     assert!(
-        ran.stderr.contains(
-            " to `prompt-expander`; otherwise, `doctor` and `uninstall` would not recognize it"
-        ),
+        ran.stderr
+            .contains(" to `prompt-expander`, so that `doctor` and `uninstall` recognize it"),
         "{ran:?}"
     );
 }

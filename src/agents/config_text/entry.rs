@@ -21,6 +21,26 @@ pub(crate) enum SetMode {
     Replace,
 }
 
+/// An entry to set in a config.
+pub(super) struct EntryEdit<'e> {
+    /// The path of keys to the entry, e.g. `mcpServers` and `prompts`.
+    pub(super) keys: &'e [String],
+    pub(super) entry: &'e Entry,
+    pub(super) mode: SetMode,
+}
+
+impl EntryEdit<'_> {
+    /// Returns the last key, e.g. `prompts`.
+    pub(super) fn name(&self) -> &str {
+        self.keys.last().map_or("", String::as_str)
+    }
+
+    /// Returns the keys before the last, e.g. `mcpServers`.
+    pub(super) fn parent_keys(&self) -> &[String] {
+        &self.keys[..self.keys.len().saturating_sub(1)]
+    }
+}
+
 impl Entry {
     /// Returns the value of a required key, or null if there is none.
     pub(super) fn required_value(&self, key: &str) -> Value {

@@ -1,6 +1,6 @@
 //! Edits JSON with `jsonc-parser`, whose concrete syntax tree preserves comments and formatting.
 
-use super::entry::{Entry, SetMode, syntax_error, wrong_type};
+use super::entry::{Entry, EntryEdit, SetMode, syntax_error, wrong_type};
 use crate::prompt::{Diagnostic, Position};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -55,38 +55,31 @@ pub(super) fn position(
     Some(Position::in_file_text(text, start))
 }
 
-/// Sets the entry at a path of keys, and creates missing parent objects.
+/// Sets an entry in a JSON text, and creates missing parent objects. Returns the edited text.
 ///
 /// # Errors
-/// Fails if the text is invalid, or if a value in the path isn't an object.
-pub(super) fn set(
-    syntax: JsonSyntax,
-    text: &str,
-    keys: &[String],
-    entry: &Entry,
-    mode: SetMode,
-) -> Result<String, Diagnostic> {
-    let Some((name, parent_keys)) = keys.split_last() else {
-        return Ok(text.to_owned());
-    };
+/// Fails if the text is invalid, or if a value in the path of keys isn't an object.
+pub(super) fn set(syntax: JsonSyntax, text: &str, edit: &EntryEdit) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    let parent = document.get_or_create_object(parent_keys)?;
-    let object = match last_property(&parent, name) {
-        Some(property) if mode == SetMode::Update => {
+    let parent = document.get_or_create_object(edit.parent_keys())?;
+    let object = match last_property(&parent, edit.name()) {
+        Some(property) if edit.mode == SetMode::Update => {
             let Some(object) = property.object_value() else {
-                return Err(document.not_an_object(keys));
+                return Err(document.not_an_object(edit.keys));
             };
-            update_object(&object, entry);
+            update_object(&object, edit.entry);
             Some(object)
         }
         Some(property) => {
-            property.set_value(new_object(entry));
+            property.set_value(new_object(edit.entry));
             property.object_value()
         }
-        None => parent.append(name, new_object(entry)).object_value(),
+        None => parent
+            .append(edit.name(), new_object(edit.entry))
+            .object_value(),
     };
     if let Some(object) = object {
-        format_lists(&object, entry);
+        format_lists(&object, edit.entry);
     }
     Ok(document.root.to_string())
 }

@@ -1,6 +1,6 @@
 //! Edits TOML with `toml_edit`, which Codex itself uses to write its config.
 
-use super::entry::{Entry, SetMode, syntax_error, wrong_type};
+use super::entry::{Entry, EntryEdit, SetMode, syntax_error, wrong_type};
 use crate::prompt::{Diagnostic, Position};
 use serde_json::{Map, Number, Value};
 use toml_edit::{Document, DocumentMut, Item, RawString, Table, TableLike, TomlError};
@@ -31,31 +31,25 @@ pub(super) fn position(text: &str, keys: &[impl AsRef<str>]) -> Option<Position>
     Some(Position::in_file_text(text, start))
 }
 
-/// Sets the entry at a path of keys, and creates missing parent tables.
+/// Sets an entry in a TOML text, and creates missing parent tables. Returns the edited text.
 ///
 /// # Errors
-/// Fails if the text is invalid, or if a value in the path isn't a table.
-pub(super) fn set(
-    text: &str,
-    keys: &[String],
-    entry: &Entry,
-    mode: SetMode,
-) -> Result<String, Diagnostic> {
-    let Some((name, parent_keys)) = keys.split_last() else {
-        return Ok(text.to_owned());
-    };
+/// Fails if the text is invalid, or if a value in the path of keys isn't a table.
+pub(super) fn set(text: &str, edit: &EntryEdit) -> Result<String, Diagnostic> {
     let mut document = parse_document(text)?;
-    let parent = get_or_create_table(&mut document, text, parent_keys)?;
-    if mode == SetMode::Replace {
+    let parent = get_or_create_table(&mut document, text, edit.parent_keys())?;
+    let name = edit.name();
+    if edit.mode == SetMode::Replace {
         // `update_table` fills a cleared table like a new one.
         clear_or_remove(parent, name);
     }
     if parent.contains_key(name) {
         let existing = parent.get_mut(name).and_then(Item::as_table_like_mut);
-        update_table(existing.ok_or_else(|| not_a_table(text, keys))?, entry);
+        let table = existing.ok_or_else(|| not_a_table(text, edit.keys))?;
+        update_table(table, edit.entry);
     } else {
-        parent.insert(name, Item::Table(new_table(entry)));
-        move_to_end(&mut document, keys);
+        parent.insert(name, Item::Table(new_table(edit.entry)));
+        move_to_end(&mut document, edit.keys);
     }
     Ok(restore_line_endings(text, document.to_string()))
 }
@@ -514,17 +508,20 @@ mod tests {
     fn a_comment_above_an_entry_of_toml_stays_when_it_is_replaced() {
         let text = "[mcp_servers.prompts] # c\ncommand = 'x'\n[mcp_servers.prompts.env]\nE = 'e'\n\n# d\n[a]\n";
         for before in ["", "# mine\n"] {
-            let replaced = set(
-                &format!("{before}{text}"),
-                &keys("mcp_servers.prompts"),
-                &entry(&[]),
-                SetMode::Replace,
-            )
-            .unwrap();
+            let replaced = ConfigSyntax::Toml
+                .set(
+                    &format!("{before}{text}"),
+                    &keys("mcp_servers.prompts"),
+                    &entry(&[]),
+                    SetMode::Replace,
+                )
+                .unwrap();
             let table = "[mcp_servers.prompts] # c\nenv = {}\ncommand = \"/p\"\n";
             assert_eq!(replaced, format!("{before}{table}\n# d\n[a]\n"));
         }
-        let replaced = set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), SetMode::Replace).unwrap();
+        let replaced = ConfigSyntax::Toml
+            .set("[s]\np = 1\n", &keys("s.p"), &entry(&[]), SetMode::Replace)
+            .unwrap();
         assert_eq!(
             ConfigSyntax::Toml.parse(&replaced).unwrap()["s"]["p"]["command"],
             "/p"
@@ -558,10 +555,10 @@ mod tests {
             let keys = keys("mcp_servers.prompts");
             let mut entry = entry(&["x"]);
             entry.initial.clear();
-            let changed = set(&text, &keys, &entry, SetMode::Update).unwrap();
+            let changed = ConfigSyntax::Toml.set(&text, &keys, &entry, SetMode::Update).unwrap();
             let mut new = ConfigSyntax::Toml.parse(&changed).unwrap();
             prop_assert_eq!(new["mcp_servers"]["prompts"]["args"].clone(), serde_json::json!(["x"]), "{}", changed);
-            prop_assert_eq!(set(&changed, &keys, &entry, SetMode::Update).unwrap(), changed.as_str());
+            prop_assert_eq!(ConfigSyntax::Toml.set(&changed, &keys, &entry, SetMode::Update).unwrap(), changed.as_str());
             let removed = remove(&changed, &keys).unwrap();
             let without = ConfigSyntax::Toml.parse(&removed).unwrap();
             new["mcp_servers"].as_object_mut().unwrap().remove("prompts");

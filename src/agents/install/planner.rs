@@ -9,7 +9,7 @@ use crate::agents::files::AgentFiles;
 use crate::agents::hook_line::{HookPlace, RegisteredHook, entries_of_event, has_hooks, is_plain};
 use crate::agents::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::{full_path, in_backticks, path_in_backticks};
+use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,7 +51,7 @@ pub(super) struct HooksOfScope {
 }
 
 impl<'s> Planner<'s> {
-    /// Reads the agent's files.
+    /// Reads the agent's files, and chooses the config and the hooks file to edit in this scope.
     ///
     /// # Errors
     /// Fails if the home directory is needed but unknown, or if the scope is the project but the
@@ -66,8 +66,9 @@ impl<'s> Planner<'s> {
             choose_config(agent, &files, scope, system).ok_or_else(|| no_home_directory(agent))?;
         let hooks_path = choose_hooks_file(agent, &files, scope, system);
         if scope == Scope::Project {
-            for path in [&config_path].into_iter().chain(&hooks_path) {
-                check_not_users_file(agent, path, system)?;
+            check_not_users_file(agent, &config_path, system)?;
+            if let Some(hooks_path) = &hooks_path {
+                check_not_users_file(agent, hooks_path, system)?;
             }
         }
         Ok(Planner {
@@ -103,12 +104,26 @@ impl<'s> Planner<'s> {
         self.agent.config.entry_keys(value, self.scope, self.system)
     }
 
+    /// Warns if prompt-expander is also registered under another name than [`SERVER_NAME`].
+    pub(super) fn warn_of_other_names(&mut self, servers: &[Registration]) {
+        for server in servers {
+            let is_usable = server.is_prompt_expander() && server.error.is_none();
+            if is_usable && server.name != SERVER_NAME {
+                self.plan.warnings.push(format!(
+                    "{}: `{}` is prompt-expander, too, so the model sees each tool twice. Remove it",
+                    location(&server.path, server.position),
+                    printable(&server.name)
+                ));
+            }
+        }
+    }
+
     /// Warns if another program is registered as [`SERVER_NAME`].
     pub(super) fn warn_of_other_server(&mut self) -> Result<(), Diagnostic> {
         for server in self.registrations()? {
             if server.name == SERVER_NAME && !server.is_prompt_expander() {
                 self.plan.warnings.push(format!(
-                    "{}: `{SERVER_NAME}` is another server, which is kept; {}",
+                    "{}: `{SERVER_NAME}` is another server, which is kept: {}",
                     location(&server.path, server.position),
                     describe(&server)
                 ));
@@ -117,7 +132,8 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
-    /// Returns the hooks in this scope that run prompt-expander.
+    /// Returns the hooks in this scope that run prompt-expander, by whether `install` may overwrite
+    /// them. Reads the files as they were before the plan.
     pub(super) fn hooks_of_scope(&self) -> HooksOfScope {
         let mut hooks = HooksOfScope {
             rewritable: Vec::new(),
@@ -162,7 +178,7 @@ impl<'s> Planner<'s> {
             // An unreadable config is an error, not a warning: it fails when it is edited.
             if error.file.as_deref() != Some(&*self.config_path) {
                 self.plan.warnings.push(format!(
-                    "{error}; whether a hook is registered there is unknown"
+                    "{error}. Whether a hook is registered there is unknown"
                 ));
             }
         }
@@ -172,7 +188,8 @@ impl<'s> Planner<'s> {
     pub(super) fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
         for hook in &hooks.others {
             self.plan.warnings.push(format!(
-                "{}: the hook {} differs from what `install` writes, so it is kept; if you do not want it, remove it yourself",
+                "{}: the hook {} is kept, because it differs from what `install` writes. \
+                 If you do not want it, remove it yourself",
                 location(&hook.path, hook.position),
                 in_backticks(&hook.line)
             ));
@@ -219,8 +236,8 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
-    /// Returns `text`, which is the original or the edited text of a file, without the server and
-    /// the hook that `install` adds.
+    /// Returns the text without the server and the hook that `install` adds. The text is the original
+    /// or the edited one of `file`.
     fn without_registrations(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
         file.edit_text(text, |content, syntax| {
             let mut cleaned = content.to_owned();
@@ -239,8 +256,8 @@ impl<'s> Planner<'s> {
         })
     }
 
-    /// Returns whether `text`, which need not be the original text of the config, registers
-    /// prompt-expander as [`SERVER_NAME`].
+    /// Returns whether a text of the config registers prompt-expander as [`SERVER_NAME`]. The text
+    /// may be the original or the edited one.
     fn has_server(&self, config: &ConfigFile, text: &str) -> bool {
         let with_text = ConfigFile {
             value: config.parse(text),
@@ -256,7 +273,8 @@ impl<'s> Planner<'s> {
             .any(|server| server.name == SERVER_NAME && server.is_prompt_expander())
     }
 
-    /// Adds the config to the plan if necessary, and returns it for editing.
+    /// Returns the agent's config for editing, and adds it to the plan. A config that doesn't exist
+    /// starts as its template.
     pub(super) fn plan_config(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let config = &self.agent.config;
         let absent = ConfigFile::absent(self.config_path.clone(), config.syntax, self.scope);
@@ -274,7 +292,11 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Adds the hooks file to the plan if necessary, and returns it for editing.
+    /// Returns the agent's hooks file for editing, and adds it to the plan. A file that doesn't exist
+    /// starts as an empty object or, for a plugin, as an empty text.
+    ///
+    /// # Errors
+    /// Fails if the agent has no hooks, or if the home directory is needed but unknown.
     pub(super) fn plan_hooks_file(&mut self) -> Result<&mut ConfigFile, Diagnostic> {
         let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks_path.clone()) else {
             return Err(no_home_directory(self.agent));
@@ -346,8 +368,8 @@ impl<'s> Planner<'s> {
         Ok(&mut planned[last])
     }
 
-    /// Returns the plan without the files that don't change. Decides about the [`Backup`] of each
-    /// file that does, and restores it from its backup if it would be equal.
+    /// Returns the plan with only the files that change, and decides what happens to their backups.
+    /// A file that gets back to its state before the first `install` is restored byte for byte.
     pub(super) fn finish(mut self) -> Plan {
         let mut files = std::mem::take(&mut self.plan.files);
         files.retain(ConfigFile::is_edited);
@@ -358,7 +380,7 @@ impl<'s> Planner<'s> {
         Plan { files, ..self.plan }
     }
 
-    /// Decides what happens to a file's backup when the file is written.
+    /// Returns what to do with a file's backup when the file is written.
     fn backup_for(&self, file: &ConfigFile) -> Backup {
         let original = file.original.as_deref().unwrap_or_default();
         let cleaned = self
@@ -506,7 +528,7 @@ fn no_home_directory(agent: &Agent) -> Diagnostic {
 }
 
 /// Formats a position as `FILE:LINE:COLUMN`, or as `FILE` if there is none.
-pub(super) fn location(path: &Path, position: Option<Position>) -> String {
+fn location(path: &Path, position: Option<Position>) -> String {
     let path = full_path(path);
     match position {
         Some(position) => format!("{path}:{position}"),

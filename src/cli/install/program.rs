@@ -30,7 +30,7 @@ fn stable_path() -> anyhow::Result<PathBuf> {
         .is_some_and(|name| name.eq_ignore_ascii_case(expected_file_name()));
     if !has_expected_name {
         bail!(
-            "rename `{}` to {}; otherwise, `doctor` and `uninstall` would not recognize it",
+            "rename `{}` to {}, so that `doctor` and `uninstall` recognize it",
             output::display_path(&program),
             in_backticks(&expected_file_name())
         );
