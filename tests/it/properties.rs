@@ -9,6 +9,7 @@ mod conversion;
 mod expand;
 mod foreign;
 mod frames;
+mod frontmatter;
 mod golden;
 #[cfg(feature = "http")]
 mod http_headers;
@@ -21,6 +22,8 @@ mod session;
 mod stdio;
 mod wire;
 
+use gray_matter::Pod;
+use prompt_expander::prompt::{Name, Prompt};
 use proptest::prelude::*;
 use serde_json::json;
 use std::fs;
@@ -212,6 +215,157 @@ const INPUT: &[&str] = &[
     "\u{c}", "\0",
 ];
 
+/// Values of keys that gray_matter reads.
+#[rustfmt::skip]
+const VALUES: &[&str] = &[
+    "plain text", "", "~", "null", "'it''s'", "\"a \\\"b\\\" \\u00e9\"", "a # comment", "http://a.example/b", "don't", "1.10", "-3", "true",
+    "False", "yes", "2026-01-01", "é 日本", "[x, 'y z', 1.0]", "{k: v}", "|\n    a\n\n      b", ">-\n    a\n    b", "!!str null", "a\n    b",
+    "&x a", "\"  spaced  \"",
+];
+
+/// A frontmatter with these keys and an unknown one, in this order, and two arguments.
+fn frontmatter_of(values: &[String]) -> String {
+    let keys = [
+        "title",
+        "description",
+        "author",
+        "version",
+        "category",
+        "model",
+        "tags",
+    ];
+    let mut lines = String::new();
+    for (key, value) in keys.iter().zip(values) {
+        lines += &format!("{key}: {value}\n");
+    }
+    let [.., default, choices] = values else {
+        return lines;
+    };
+    let argument = format!(
+        "  - name: a\n    required: true\n    default: {default}\n    choices: {choices}\n"
+    );
+    format!(
+        "{lines}arguments:\n{}  - b\n",
+        argument
+            .replace("\n    a", "\n      a")
+            .replace("\n    b", "\n      b")
+    )
+}
+
+/// The Markdown files of the repository, and the examples in its pages.
+fn markdown_of_the_repository() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in [
+        "prompts",
+        "docs",
+        "tests/it/properties/prompts",
+        "tests/conformance/prompts",
+        ".",
+    ] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                let text = fs::read_to_string(path).unwrap();
+                files.extend(
+                    text.split("```markdown\n")
+                        .skip(1)
+                        .map(|block| block.split("```").next().unwrap().to_owned()),
+                );
+                files.push(text);
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn gray_matter_reads_the_same_in_the_files_of_the_repository() {
+    let mut count = 0;
+    for file in markdown_of_the_repository() {
+        count += usize::from(frontmatter::check(&file));
+    }
+    assert!(count >= 20, "{count}");
+}
+
+#[test]
+fn gray_matter_differs_where_contributing_says_so() {
+    let theirs = |file: &str| frontmatter::read_with_gray_matter(file);
+    let content = |file: &str| theirs(file).unwrap().content;
+    let is_refused = |file: &str| Prompt::parse(Name::new("p").unwrap(), file.as_bytes()).is_err();
+    // Nesting: it recurses, and we stop at eight levels, with the position.
+    let nested = format!(
+        "---\ntitle: T\nx: {}{}\n---\n",
+        "[".repeat(20),
+        "]".repeat(20)
+    );
+    assert!(theirs(&nested).is_some());
+    let warnings = frontmatter::read(&nested).warnings();
+    assert!(
+        warnings.iter().any(|warning| warning.position.is_some()),
+        "{warnings:?}"
+    );
+    // Aliases: it copies what they name, and we count first.
+    let mut aliases = "---\na0: &a0 [x, x]\n".to_owned();
+    for level in 1..17 {
+        aliases += &format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1);
+    }
+    aliases += "---\n";
+    assert!(theirs(&aliases).is_some() && is_refused(&aliases));
+    // Numbers: it converts them, and we keep how they are written.
+    let version = "---\nversion: 1.10\n---\n";
+    let Some(Pod::Hash(keys)) = theirs(version).unwrap().data else {
+        panic!()
+    };
+    assert_eq!(keys["version"], Pod::Float(1.1));
+    assert_eq!(
+        frontmatter::read(version).metadata.version.as_deref(),
+        Some("1.10")
+    );
+    // Line ends and blank lines: it removes the last one and those at the start, and we both ends.
+    assert_eq!(content("---\na: b\n---\n\n  \nA\r\nB\n\n"), "  \nA\nB\n");
+    assert_eq!(
+        frontmatter::read("---\na: b\n---\n\n  \nA\r\nB\n\n").messages[0].body(),
+        "A\nB"
+    );
+    // A short file: it drops the text.
+    assert_eq!(
+        (
+            content("abc").as_str(),
+            frontmatter::read("abc").messages[0].body()
+        ),
+        ("", "abc")
+    );
+    // Mistakes: it refuses what we read with a warning.
+    for file in ["---\ntitle: a: b\n---\n", "---\ntitle: a\ntitle: b\n---\n"] {
+        assert!(
+            theirs(file).is_none() && frontmatter::read(file).title.is_some(),
+            "{file:?}"
+        );
+    }
+    // Frontmatter that is never closed: it drops the opening line, and we refuse the file.
+    assert!(content("---\na: b\n") == "a: b" && is_refused("---\na: b\n"));
+    // Lines without a key: it takes them for a value, and we for text between two rules.
+    assert!(matches!(
+        theirs("---\nA rule.\n---\nB").unwrap().data,
+        Some(Pod::String(_))
+    ));
+    assert!(
+        frontmatter::read("---\nA rule.\n---\nB").messages[0]
+            .body()
+            .contains("A rule.")
+    );
+    // A byte order mark and a misspelled fence: it sees no frontmatter.
+    for file in ["\u{feff}---\ntitle: T\n---\nA", "---\ntitle: T\n----\nA"] {
+        assert!(theirs(file).unwrap().data.is_none(), "{file:?}");
+        assert_eq!(
+            frontmatter::read(file).title.as_deref(),
+            Some("T"),
+            "{file:?}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -233,6 +387,19 @@ proptest! {
         if frontmatter {
             prompt::check(format!("---\n{text}\n---\n{{{{input}}}} {{{{a}}}}").as_bytes());
         }
+    }
+
+    #[test]
+    fn gray_matter_reads_the_same_frontmatter_and_body(
+        values in prop::collection::vec(prop_oneof![
+            6 => prop::sample::select(VALUES).prop_map(str::to_owned),
+            1 => "[a-c:#'\" .,!|>@%-]{0,8}",
+        ], 9),
+        is_crlf in any::<bool>(),
+        body in text_of(BODIES),
+    ) {
+        let file = format!("---\n{}---\n{body}", frontmatter_of(&values));
+        frontmatter::check(&if is_crlf { file.replace('\n', "\r\n") } else { file });
     }
 
     #[test]
