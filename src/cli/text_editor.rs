@@ -79,9 +79,11 @@ pub(super) fn open(file: &Path, reporter: &Reporter) -> anyhow::Result<EditorExi
 /// Fails if the editor could not be started. `fix` ends the message: what the user can do.
 pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Result<EditorExit> {
     let words = words(command);
+    let program = find_program(&words[0]).map_err(|error| {
+        let name = in_backticks(&words[0].to_string_lossy());
+        anyhow!("the editor {name} {error}; {fix}")
+    })?;
     let editor = in_backticks(&command.to_string_lossy());
-    let program =
-        find_program(&words[0]).map_err(|error| anyhow!("the editor {editor} {error}; {fix}"))?;
     let mut command = Command::new(program);
     command
         .args(&words[1..])
