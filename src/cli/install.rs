@@ -89,7 +89,7 @@ impl Install {
     /// Registers this program with the selected agents, or lists the agents if none is selected.
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
-        if self.selection.lists_agents() {
+        if self.selection.is_empty() {
             let statuses = AGENTS.map(|agent| RegistrationStatus::read(agent, &system));
             agent_list::print(&statuses, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
@@ -151,6 +151,8 @@ impl Install {
         })
     }
 
+    /// Returns what to register with an agent, as the options say. `program` is the command that the
+    /// agent will run.
     fn installation(
         &self,
         agent: &'static Agent,
@@ -202,20 +204,20 @@ fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
 }
 
 impl Uninstall {
-    /// Removes the registrations of the selected agents, or lists all registrations if no agent is
-    /// selected.
+    /// Removes the registrations of the agents that the user named or, with --all, of every agent
+    /// that has one. Without either, only lists the registrations.
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         let registered = registered_agents(&system);
-        let names_agents = !self.selection.agents.is_empty();
-        // With --all, continue: an earlier `install` may have left a copy of the program.
-        if registered.is_empty() && !names_agents {
+        let concerns_every_agent = self.selection.is_empty() || self.selection.all;
+        if concerns_every_agent && registered.is_empty() {
             reporter.note("nothing is registered");
         }
-        if self.selection.lists_agents() {
+        if self.selection.is_empty() {
             agent_list::print(&registered, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
+        // With --all, also if nothing is registered: a copy of the program may be left to remove.
         self.unregister(&registered, &system, reporter)
     }
 
@@ -230,16 +232,7 @@ impl Uninstall {
         let agents = self
             .selection
             .select(|agent| registered.iter().any(|status| status.agent == agent));
-        let mut copy_change = None;
-        let mut own_files = None;
-        // Otherwise, other agents still run the program, or a copy of it.
-        let removes_everything = self.selection.all && !self.project;
-        if removes_everything {
-            copy_change = CopyChange::plan_removal();
-            let fate = if self.purge { Fate::Delete } else { Fate::Keep };
-            own_files = Some(OwnFiles::find(system, fate)?);
-        }
-        let mut changes = ConfigChanges::new(copy_change, own_files);
+        let mut changes = self.changes_of_program(system)?;
         for agent in &agents {
             let plan = plan_removal(agent, scope_for(self.project), system);
             changes.add(agent, plan, reporter);
@@ -254,6 +247,22 @@ impl Uninstall {
         }
         changes.note_kept_files(reporter);
         Ok(changes.exit_code(agents.len(), reporter))
+    }
+
+    /// Returns the changes that belong to no agent: the removal of the program's copy, and what
+    /// happens to the files that the program keeps for itself. There are none if other agents may
+    /// still run the program.
+    fn changes_of_program(&self, system: &System) -> anyhow::Result<ConfigChanges> {
+        let removes_everything = self.selection.all && !self.project;
+        if !removes_everything {
+            return Ok(ConfigChanges::new(None, None));
+        }
+        let fate = if self.purge { Fate::Delete } else { Fate::Keep };
+        let own_files = OwnFiles::find(system, fate)?;
+        Ok(ConfigChanges::new(
+            CopyChange::plan_removal(),
+            Some(own_files),
+        ))
     }
 }
 
@@ -286,6 +295,8 @@ fn registered_agents(system: &System) -> Vec<RegistrationStatus> {
     registered
 }
 
+/// Returns where a registration applies: in the project if `--project` was passed, otherwise for
+/// the user.
 fn scope_for(is_project: bool) -> Scope {
     if is_project {
         Scope::Project

@@ -109,6 +109,7 @@ impl ConfigChanges {
         ExitCode::FAILURE
     }
 
+    /// Returns whether there is nothing to write or delete.
     fn is_empty(&self) -> bool {
         self.copy_change.is_none()
             && self.changed_agents().count() == 0
@@ -123,19 +124,20 @@ impl ConfigChanges {
     /// Lists the files that this program keeps for itself, if they stay, and says how to delete
     /// them. Prints nothing if there are none.
     pub(super) fn note_kept_files(&self, reporter: &Reporter) {
-        if let Some(files) = &self.own_files
-            && files.fate == Fate::Keep
-            && !files.is_empty()
-        {
-            reporter.note(&format!(
-                "these files of this program stay:\n{}",
-                files.describe()
-            ));
-            reporter.hint(
-                "`prompt-expander uninstall --all --purge` deletes them. \
-                 Your prompts and what you wrote into config.toml always stay",
-            );
+        let Some(files) = &self.own_files else {
+            return;
+        };
+        if files.fate == Fate::Delete || files.is_empty() {
+            return;
         }
+        reporter.note(&format!(
+            "these files of this program stay:\n{}",
+            files.describe()
+        ));
+        reporter.hint(
+            "`prompt-expander uninstall --all --purge` deletes them. \
+             Your prompts and what you wrote into config.toml always stay",
+        );
     }
 
     /// Returns the agents whose files change.
@@ -185,6 +187,22 @@ impl ConfigChanges {
              Your prompts and what you wrote into config.toml stay",
         );
         Ok(())
+    }
+
+    /// Returns the question whether to make the changes, e.g. `Make these changes for Codex?`.
+    fn question(&self) -> String {
+        let titles: Vec<&str> = self
+            .changed_agents()
+            .map(|change| change.agent.title)
+            .collect();
+        let mut question = "Make these changes".to_owned();
+        if !titles.is_empty() {
+            question += &format!(" for {}", join_words(&titles, "and"));
+        }
+        if self.deletes_own_files() {
+            question += ", and delete the files of this program";
+        }
+        question + "?"
     }
 
     /// Summarizes what was written, e.g. `2 agents, 4 files changed`.
@@ -255,9 +273,9 @@ fn file_to_json(file: &ConfigFile) -> Value {
 }
 
 impl AgentSelection {
-    /// Returns whether to list the agents and change nothing, because the user passed neither names
-    /// nor --all.
-    pub(super) fn lists_agents(&self) -> bool {
+    /// Returns whether the user passed neither names of agents nor --all. The command then lists the
+    /// agents, and changes nothing.
+    pub(super) fn is_empty(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
 
@@ -306,7 +324,8 @@ impl AgentSelection {
         Ok(is_written)
     }
 
-    /// Asks the user whether to make the changes, unless --yes or --dry-run already answers that.
+    /// Returns whether to make the changes. Asks the user, unless --yes or --dry-run already answers
+    /// that.
     fn confirm(&self, changes: &ConfigChanges, reporter: &Reporter) -> anyhow::Result<bool> {
         if self.yes {
             return Ok(true);
@@ -314,20 +333,8 @@ impl AgentSelection {
         if self.dry_run {
             return Ok(false);
         }
-        let titles: Vec<&str> = changes
-            .changed_agents()
-            .map(|change| change.agent.title)
-            .collect();
-        let mut question = "Make these changes".to_owned();
-        if !titles.is_empty() {
-            question += &format!(" for {}", join_words(&titles, "and"));
-        }
-        if changes.deletes_own_files() {
-            question += ", and delete the files of this program";
-        }
-        question.push('?');
         let action = "write without asking, or --dry-run to see the changes only";
-        reporter.confirm(&question, action)
+        reporter.confirm(&changes.question(), action)
     }
 }
 

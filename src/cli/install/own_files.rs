@@ -18,6 +18,7 @@ struct FixedName {
     /// Returns the folder that contains it, or `None` without a home directory.
     folder: fn() -> Option<PathBuf>,
     name: &'static str,
+    /// What it contains, in a few words.
     contents: &'static str,
 }
 
@@ -100,7 +101,8 @@ pub(super) enum Fate {
 }
 
 impl OwnFiles {
-    /// Finds the files in the user's folders, and the backups of agents' configs.
+    /// Lists what may be in the user's folders, and the backups of agents' configs. `fate` says what
+    /// will happen to them.
     ///
     /// # Errors
     /// Fails if `config.toml` can't be read, or isn't valid TOML.
@@ -129,17 +131,17 @@ impl OwnFiles {
         })
     }
 
-    /// Returns whether something is to be deleted.
+    /// Returns whether there are files, and their fate is to be deleted.
     pub(super) fn has_deletion(&self) -> bool {
         self.fate == Fate::Delete && !self.is_empty()
     }
 
-    /// Returns whether this program keeps nothing.
+    /// Returns whether none of the files exist, and `config.toml` lists no trusted repositories.
     pub(super) fn is_empty(&self) -> bool {
         self.settings.is_none() && self.existing().next().is_none()
     }
 
-    /// Returns the files and folders that exist now.
+    /// Returns the candidates that exist now, including symlinks whose targets are missing.
     fn existing(&self) -> impl Iterator<Item = &OwnFile> {
         self.candidates
             .iter()
@@ -172,7 +174,8 @@ impl OwnFiles {
         paths.into()
     }
 
-    /// Deletes all files, and this program's folders that are then empty.
+    /// Deletes all files, removes the list of trusted repositories from `config.toml`, and deletes
+    /// this program's folders that are then empty.
     ///
     /// # Errors
     /// Fails if a file can't be deleted, or if `config.toml` can't be written.
@@ -191,7 +194,7 @@ impl OwnFiles {
             user_folders::cache(),
         ];
         for folder in folders.into_iter().flatten() {
-            // Fails if the user has other files there, e.g. prompts.
+            // If the user has other files there, e.g. prompts, this fails, and the folder stays.
             _ = fs::remove_dir(folder);
         }
         Ok(())
