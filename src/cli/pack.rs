@@ -29,8 +29,12 @@ Examples:
                            --only 'git/*' --as acme
   prompt-expander pack update                see what has changed, and take it";
 
-/// The options that accept a version without asking, for users who have reviewed it elsewhere.
+/// The options of `pack add` and `pack update` that accept a version without asking, for users who
+/// have reviewed it elsewhere.
 const YES_WITH_COMMIT: &str = "--ref COMMIT --yes";
+
+/// The option of `pack sync` that accepts the texts without asking. The commit is in the lock file.
+const YES_TO_LOCKED: &str = "--yes";
 
 /// The reference to the main branch of a remote repository.
 const MAIN_BRANCH: &str = "HEAD";
@@ -207,7 +211,7 @@ fn check_new_name(name: &str, packs: &LockFile<'_>, source: &PromptSource) -> an
     let prefix = format!("{}/", fold_name(name));
     let mut existing_names: Vec<String> = Vec::new();
     for pack in &packs.packs {
-        existing_names.push(format!("{}/", pack.name));
+        existing_names.push(format!("{}/", pack.name)); // with the slash, `a` differs from `ab`
     }
     for found in source.library().view().list().found {
         existing_names.push(found.name.to_string());
@@ -256,10 +260,12 @@ impl UpdatePack {
         let version = self.reference.as_deref().unwrap_or(&locked.reference);
         let fetched = packs.fetch(&locked, version)?;
         let newest = &fetched.pack;
-        // With --check, a newer commit with the same files isn't worth reporting. Otherwise, the
-        // lock file is updated to that commit.
-        let has_same_files = newest.files == locked.files;
-        if *newest == locked || (self.check && has_same_files) {
+        let is_up_to_date = if self.check {
+            newest.files == locked.files // a newer commit with the same files isn't worth reporting
+        } else {
+            *newest == locked // otherwise, the lock file is updated to the newer commit
+        };
+        if is_up_to_date {
             print_line(&format!("{} is up to date", locked.version()))?;
             return Ok(true);
         }
@@ -282,25 +288,28 @@ impl UpdatePack {
     }
 }
 
-/// Restores the local copies that are missing or were modified, and removes other files among
-/// them. Returns whether the copies of all packs match the lock file now.
+/// Makes the local copies of all packs match the lock file, as [`sync_pack`] does for one. Returns
+/// whether all of them match now.
 fn sync(packs: &mut LockFile<'_>, assume_yes: bool) -> bool {
     run_for_each(packs, packs.packs.clone(), |packs, pack| {
         sync_pack(packs, pack, assume_yes)
     })
 }
 
-/// Restores the local copies of a pack, if any are missing or were modified, and removes other
-/// files among them. Returns whether the copies match the lock file now, i.e. whether the user has
-/// agreed to the removal and accepted all texts.
+/// Makes the local copies of a pack match the lock file: removes files that it doesn't list, and
+/// then restores those that are missing or were modified. Asks the user before each of these steps,
+/// unless `assume_yes` is set.
+///
+/// Returns whether the copies match now. They don't if the user has answered no.
 fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, assume_yes: bool) -> anyhow::Result<bool> {
-    let folder = packs.copies.folder_of(&pack);
-    // Ask before anything is installed, because installing replaces the whole folder.
-    let has_only_own_files = remove_stray_files(packs, &pack, assume_yes)?;
-    if !has_only_own_files {
+    // Ask about other files first, because restoring replaces the whole folder.
+    let all_removed = remove_stray_files(packs, &pack, assume_yes)?;
+    if !all_removed {
         return Ok(false);
     }
-    if damaged_file_errors(&pack, &folder).is_empty() {
+    let folder = packs.copies.folder_of(&pack);
+    let is_undamaged = damaged_file_errors(&pack, &folder).is_empty();
+    if is_undamaged {
         return Ok(true);
     }
     let offer = Offer {
@@ -308,11 +317,12 @@ fn sync_pack(packs: &mut LockFile<'_>, pack: Pack, assume_yes: bool) -> anyhow::
         locked: Some(pack),
         accepted_lines: packs.accepted_lines(),
     };
-    offer.install_if_accepted(packs, assume_yes, "--yes")
+    offer.install_if_accepted(packs, assume_yes, YES_TO_LOCKED)
 }
 
 /// Deletes the files among the local copies of a pack that the lock file does not list, if the user
-/// agrees. With `assume_yes`, doesn't ask. Returns whether there are no such files now.
+/// agrees. With `assume_yes`, doesn't ask. Returns whether none of them are left, which is also the
+/// case if there were none.
 ///
 /// # Errors
 /// Fails if the user cannot be asked, or a file cannot be deleted.
@@ -373,6 +383,10 @@ fn check_copies(packs: &LockFile<'_>) -> anyhow::Result<bool> {
     Ok(all_match)
 }
 
+/// Removes a pack from the lock file, and says how to add it again.
+///
+/// # Errors
+/// Fails if there is no pack of that name, or the lock file can't be written.
 fn remove(packs: &mut LockFile<'_>, name: &str) -> anyhow::Result<()> {
     let pack = packs.named(name)?;
     packs.packs.retain(|other| other.name != name);
