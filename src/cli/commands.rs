@@ -376,21 +376,26 @@ impl Command {
     }
 }
 
-/// Loads the settings: merges the settings file into the options or, with `--store`, opens the
-/// database instead.
+/// Completes `source`, which has only the options of the command line at first: reads the settings
+/// file into it or, with `--store`, opens the database instead. Returns the same source, from which
+/// prompts can be read now.
 ///
-/// Doesn't fail. Problems become part of the settings, and the server and the hook report them in
-/// their responses.
+/// Doesn't fail. Errors are added to the problems in `source.settings`, and the server and the hook
+/// report them in their responses.
 pub(super) fn load(source: &mut PromptSource) -> &PromptSource {
     #[cfg(feature = "store")]
-    if source.open_store() {
-        return source; // with a store, no settings file is read
+    {
+        let uses_store = source.open_store();
+        if uses_store {
+            return source; // a store takes the place of the settings file
+        }
     }
     config::load(source);
     source
 }
 
-/// [Loads](load) the settings. Doesn't report problems that leave the settings usable.
+/// [Loads](load) the settings file or the database into `source`, and waits for the first list of
+/// the team's prompts. Doesn't report problems that leave the settings usable.
 ///
 /// # Errors
 /// Fails if the settings file or the database can't be used. Otherwise, the command might work with
@@ -427,7 +432,8 @@ fn wait_for_team_list(source: &PromptSource, reporter: &Reporter) {
     }
 }
 
-/// [Loads](load_or_fail) the settings. At a terminal, also prints a note if texts in the trusted
+/// [Loads](load_or_fail) the settings file or the database into `source`, and fails if it can't be
+/// used. At a terminal, also prints a note if texts in the trusted
 /// repository have changed.
 pub(super) fn load_and_note<'s>(
     source: &'s mut PromptSource,
@@ -440,7 +446,8 @@ pub(super) fn load_and_note<'s>(
     Ok(source)
 }
 
-/// [Loads](load_and_note) the settings, and warns about their problems.
+/// [Loads](load_and_note) the settings file or the database into `source`, and fails if it can't be
+/// used. Warns about problems that leave the settings usable.
 fn load_and_warn<'s>(
     source: &'s mut PromptSource,
     reporter: &Reporter,
