@@ -34,27 +34,28 @@ impl Write for AppendedFile {
 pub(super) fn open(path: &Path) -> Result<Option<AppendedFile>, String> {
     let absolute_path = absolute(path); // expands `~`, which may be in a settings file
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
-    let result = if is_examined {
-        check_appendable(&absolute_path).map(|()| None)
-    } else {
-        open_or_create(&absolute_path).map(|file| Some(AppendedFile(Arc::new(Mutex::new(file)))))
-    };
-    let file = result.map_err(|error| {
-        format!(
-            "{} cannot be written to: {error}; choose a file in a folder of yours",
-            path_in_backticks(path)
-        )
-    })?;
-    #[cfg(unix)]
-    if let Some(file) = &file {
-        reopen_on_hangup(file.clone(), absolute_path);
+    if is_examined {
+        check_appendable(&absolute_path).map_err(|error| open_error(path, &error))?;
+        return Ok(None);
     }
-    Ok(file)
+    let file = open_or_create(&absolute_path).map_err(|error| open_error(path, &error))?;
+    let file = AppendedFile(Arc::new(Mutex::new(file)));
+    #[cfg(unix)]
+    reopen_on_hangup(file.clone(), absolute_path);
+    Ok(Some(file))
 }
 
-/// Starts a thread that opens `path` again whenever the process gets the signal HUP, and lets
-/// `file` write there from then on. If that fails, `file` keeps the old file, and a warning is
-/// printed. The signal no longer ends the process.
+/// Returns the message for a file that can't be opened. `path` is as the user wrote it.
+fn open_error(path: &Path, error: &io::Error) -> String {
+    format!(
+        "{} cannot be written to: {error}; choose a file in a folder of yours",
+        path_in_backticks(path)
+    )
+}
+
+/// Starts a thread that opens `path` again whenever the process gets the signal HUP, so that `file`
+/// and its clones write there from then on. If `path` can't be opened, they keep the old file, and
+/// a warning is printed. The signal no longer ends the process.
 #[cfg(unix)]
 fn reopen_on_hangup(file: AppendedFile, path: std::path::PathBuf) {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGHUP]) else {
@@ -77,17 +78,19 @@ fn reopen_on_hangup(file: AppendedFile, path: std::path::PathBuf) {
 /// Checks whether a file could be opened for appending, without changing anything. If the file
 /// doesn't exist, checks whether a temporary file can be created in its folder.
 fn check_appendable(path: &Path) -> io::Result<()> {
-    match append_options(path)?.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let folder = path.parent().unwrap_or(path);
-            // Keep only the kind, because the message contains the name of the temporary file.
-            tempfile::tempfile_in(folder).map_err(|error| error.kind())?;
-            Ok(())
-        }
-        result => result.map(drop),
+    let Err(error) = append_options(path)?.open(path) else {
+        return Ok(());
+    };
+    if error.kind() != io::ErrorKind::NotFound {
+        return Err(error);
     }
+    let folder = path.parent().unwrap_or(path);
+    // Keep only the kind, because the message contains the name of the temporary file.
+    tempfile::tempfile_in(folder).map_err(|error| error.kind())?;
+    Ok(())
 }
 
+/// Opens a file for appending, and creates it if it doesn't exist.
 fn open_or_create(path: &Path) -> io::Result<File> {
     append_options(path)?.create(true).open(path)
 }
