@@ -145,7 +145,7 @@ impl CopiedPack {
             {
                 let error = self.pack.copy_error(CopyProblem::Missing).in_file(copy);
                 let about = self.folder.about();
-                return Some(Found::new(name.clone(), about, UnreadablePrompt(error)));
+                return Some(Found::new(name.clone(), about, UnreadablePrompt { error }));
             }
         }
         None
@@ -181,6 +181,8 @@ impl Source for Packs {
         &self.about
     }
 
+    /// Finds `acme/review` in the pack `acme`. Also finds a prompt whose file the lock lists, but
+    /// that is missing: reading it fails. Returns `None` if no served pack has such a prompt.
     fn find(&self, name: &Name) -> Option<Found> {
         let (pack, _) = name.split_once('/')?;
         let served = self.served_packs();
@@ -210,6 +212,7 @@ impl Source for Packs {
         all
     }
 
+    /// Returns the prompt in a file, if the file is in the folder of a served pack.
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let served = self.served_packs();
         let mut packs = served.by_name.values();
@@ -224,6 +227,8 @@ impl Source for Packs {
         problems
     }
 
+    /// Watches the lock files, because they decide which packs are served, and the folders of the
+    /// packs.
     fn watch(&self, watched: &mut Watched) {
         for lock in self.lock_paths() {
             watched.add_path(&lock);

@@ -45,15 +45,18 @@ impl Source for SettingsProblems {
         &self.about
     }
 
+    /// If the settings file cannot be read, returns a prompt for every name. Reading that prompt
+    /// fails with the error of the settings file. So no other source answers for a prompt that may
+    /// be in a folder that the file configures.
+    ///
+    /// If the settings file can be read, returns `None`, so that the other sources are asked.
     fn find(&self, name: &Name) -> Option<Found> {
         let error = self.read_error.clone()?;
-        Some(Found::new(
-            name.clone(),
-            &self.about,
-            UnreadablePrompt(error),
-        ))
+        let unreadable = UnreadablePrompt { error };
+        Some(Found::new(name.clone(), &self.about, unreadable))
     }
 
+    /// Returns a list with the problems of the settings file, and without prompts.
     fn list(&self) -> Listing {
         Listing {
             problems: self.problems.clone(),
@@ -61,6 +64,7 @@ impl Source for SettingsProblems {
         }
     }
 
+    /// Returns the problems of the settings file.
     fn problems(&self) -> Vec<Diagnostic> {
         self.problems.clone()
     }
@@ -69,11 +73,15 @@ impl Source for SettingsProblems {
 /// Stands for a prompt that cannot be read, and contains the error: any prompt while the settings
 /// file cannot be read, or a prompt of a pack whose file is missing.
 #[derive(Debug)]
-pub(super) struct UnreadablePrompt(pub(super) Diagnostic);
+pub(super) struct UnreadablePrompt {
+    /// What every read returns. It names the file.
+    pub(super) error: Diagnostic,
+}
 
 impl Handle for UnreadablePrompt {
+    /// Returns the file that the error is about.
     fn location(&self) -> Location {
-        let file = self.0.file.as_deref();
+        let file = self.error.file.as_deref();
         Location {
             display: file.map_or_else(String::new, |file| file.display().to_string()),
             file: file.map(Path::to_owned),
@@ -82,14 +90,14 @@ impl Handle for UnreadablePrompt {
     }
 
     fn info(&self) -> Info {
-        Info::unreadable(self.0.clone())
+        Info::unreadable(self.error.clone())
     }
 
     fn text(&self) -> Result<String, Diagnostic> {
-        Err(self.0.clone())
+        Err(self.error.clone())
     }
 
     fn prompt(&self) -> Result<Arc<Prompt>, Diagnostic> {
-        Err(self.0.clone())
+        Err(self.error.clone())
     }
 }
