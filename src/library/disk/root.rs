@@ -101,8 +101,30 @@ struct ParentFolder {
     chain: FolderChain,
 }
 
+impl ParentFolder {
+    /// Returns the prompts folder itself. It counts as not linked, even if it is a symlink.
+    fn prompts_folder(path: &Path) -> ParentFolder {
+        ParentFolder {
+            path: path.to_owned(),
+            is_linked: false,
+            chain: FolderChain::starting_at(path),
+        }
+    }
+
+    /// Goes down into a child of this folder, which may be a symlink.
+    fn enter(&mut self, child: PathBuf, is_link: bool) {
+        if is_link {
+            self.is_linked = true;
+            self.chain.push_link_target(&child);
+        } else {
+            self.chain.push_folder(&child);
+        }
+        self.path = child;
+    }
+}
+
 /// Whether a folder is a symlink and, if so, whether to follow it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderLink {
     /// The folder is not a symlink, or does not exist.
     NotALink,
@@ -187,21 +209,16 @@ impl Root {
         }
     }
 
-    /// Guesses from a file's path alone which prompts folder it belongs to.
+    /// Guesses from a file's path alone which prompts folder it belongs to:
     ///
-    /// This is the innermost agent folder in the path: `~/.claude/commands` for
-    /// `~/.claude/commands/git/x.md`. Without one, it is the file's folder or, for a file such as
-    /// `NAME/SKILL.md`, the folder above that.
+    /// - for a file of an agent's plugin, the plugin's folder of commands or skills, e.g.
+    ///   `~/.claude/plugins/acme/commands`;
+    /// - for any other file in an agent's folder, that folder: `~/.claude/commands` for
+    ///   `~/.claude/commands/git/x.md`;
+    /// - for any other file, its parent or, for `NAME/SKILL.md`, the parent of `NAME`.
     pub(crate) fn guess_for(file: &Path) -> Root {
-        let mut folder = agent_folder_of(file).unwrap_or_else(|| native_folder(file));
-        if let Some(plugin_folder) = plugin_folder_of(file, &folder) {
-            folder = plugin_folder;
-        }
-        Root::new(
-            folder.path.to_owned(),
-            folder.format,
-            Reach::for_typed_path(file),
-        )
+        let FormatFolder { path, format } = guess_prompts_folder(file);
+        Root::new(path.to_owned(), format, Reach::for_typed_path(file))
     }
 
     /// Whether this program must not write to it, because another program owns its files.
@@ -280,11 +297,11 @@ impl Root {
         let folder = parent.path.join(last_part(name));
         trace.record(&folder);
         let link = self.classify_folder(&folder, &parent.chain, trace);
-        if matches!(link, FolderLink::NotFollowed) {
+        if link == FolderLink::NotFollowed {
             return None;
         }
         let mut file = self.first_file(name, parent, suffixes, trace)?;
-        file.may_be_linked |= matches!(link, FolderLink::Followed);
+        file.may_be_linked |= link == FolderLink::Followed;
         Some(file)
     }
 
@@ -377,7 +394,7 @@ impl Root {
             if folder == self.path {
                 break;
             }
-            if !self.folder_prompt_files(folder, &mut trace).is_empty() {
+            if self.is_prompt(folder, &mut trace) {
                 return true;
             }
         }
@@ -390,36 +407,30 @@ impl Root {
     /// Records each folder in the name, because turning one into a symlink can change which file
     /// the name refers to.
     fn resolve_parent(&self, name: &Name, trace: &mut Trace) -> Option<ParentFolder> {
-        let mut parent = ParentFolder {
-            path: self.path.clone(),
-            is_linked: false,
-            chain: FolderChain::starting_at(&self.path),
-        };
+        let mut parent = ParentFolder::prompts_folder(&self.path);
         let Some((folders, _)) = name.rsplit_once('/') else {
-            trace.record(&parent.path);
+            trace.record(&self.path);
             return Some(parent);
         };
         if !self.format.is_recursive {
             return None;
         }
         for folder in folders.split('/') {
-            parent.path.push(folder);
-            trace.record(&parent.path);
-            let link = self.classify_folder(&parent.path, &parent.chain, trace);
-            if matches!(link, FolderLink::NotFollowed) {
+            let child = parent.path.join(folder);
+            trace.record(&child);
+            let link = self.classify_folder(&child, &parent.chain, trace);
+            if link == FolderLink::NotFollowed || self.is_prompt(&child, trace) {
                 return None;
             }
-            if !self.folder_prompt_files(&parent.path, trace).is_empty() {
-                return None; // e.g. a skill, whose other files are not prompts
-            }
-            if matches!(link, FolderLink::Followed) {
-                parent.is_linked = true;
-                parent.chain.push_link_target(&parent.path);
-            } else {
-                parent.chain.push_folder(&parent.path);
-            }
+            parent.enter(child, link == FolderLink::Followed);
         }
         Some(parent)
+    }
+
+    /// Returns whether a folder is itself a prompt, such as a skill. Its other files, and those in
+    /// its subfolders, are then not prompts.
+    fn is_prompt(&self, folder: &Path, trace: &mut Trace) -> bool {
+        !self.folder_prompt_files(folder, trace).is_empty()
     }
 
     /// Returns whether `folder` is a symlink and, if so, whether to follow it. `folder` must be a
@@ -590,6 +601,16 @@ impl Root {
     }
 }
 
+/// Returns the prompts folder that a file seems to belong to: that of an agent's plugin, that of an
+/// agent, or else its own folder.
+fn guess_prompts_folder(file: &Path) -> FormatFolder<'_> {
+    let Some(agent_folder) = agent_folder_of(file) else {
+        return native_folder(file);
+    };
+    // If this is the folder of all plugins, the prompts are in the folders of the plugins.
+    plugin_folder_of(file, &agent_folder).unwrap_or(agent_folder)
+}
+
 /// Returns the innermost folder in the path that belongs to an agent, such as `.claude/commands`.
 fn agent_folder_of(file: &Path) -> Option<FormatFolder<'_>> {
     for path in file.ancestors().skip(1) {
@@ -616,13 +637,17 @@ fn native_folder(file: &Path) -> FormatFolder<'_> {
 }
 
 /// Returns the prompts folder of the plugin that contains `file`: `plugins/acme/commands` for
-/// `plugins/acme/commands/x.md`. `plugins` is the folder of all plugins, where the search ends.
-fn plugin_folder_of<'p>(file: &'p Path, plugins: &FormatFolder<'p>) -> Option<FormatFolder<'p>> {
+/// `plugins/acme/commands/x.md`. Returns `None` if `agent_folder` is not a folder of plugins, such
+/// as `plugins`, or if the file is in no such subfolder of it.
+fn plugin_folder_of<'p>(
+    file: &'p Path,
+    agent_folder: &FormatFolder<'p>,
+) -> Option<FormatFolder<'p>> {
     for path in file.ancestors().skip(1) {
-        if path == plugins.path {
+        if path == agent_folder.path {
             break;
         }
-        for (suffix, format) in plugins.format.plugin {
+        for (suffix, format) in agent_folder.format.plugin {
             if path.ends_with(suffix) {
                 let format = Format::by_name(format)?;
                 return Some(FormatFolder { path, format });
