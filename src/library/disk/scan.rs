@@ -168,7 +168,7 @@ impl<'f> Scan<'f> {
                 Err(error) => self.add_error(error.path().unwrap_or(&root), error.io_error()),
             }
         }
-        if self.linked_folders > MAX_LINKED_FOLDERS {
+        if self.has_too_many_linked_folders() {
             let limit = format!("more than {MAX_LINKED_FOLDERS} symlinks to folders");
             self.report_skipped(&root, &limit, "delete symlinks between the folders");
         }
@@ -236,34 +236,51 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Returns where a symlink leads. Reports a symlink that isn't followed.
+    /// Returns where a symlink leads: to a file, to a folder, or nowhere that is read. In the last
+    /// case, this has already been reported.
+    ///
+    /// The target of a file is not checked here, but when it is read.
     fn follow(&mut self, link: &Path) -> LinkTarget {
-        let root = &self.files.root;
-        root.record_link(link, self.trace);
-        match fs::metadata(link) {
-            Ok(target) if target.is_dir() => {}
-            Ok(_) => return LinkTarget::File,
+        self.files.root.record_link(link, self.trace);
+        let target = match fs::metadata(link) {
+            Ok(target) => target,
             Err(error) => {
                 self.add_error(link, Some(&error));
                 return LinkTarget::NotFollowed;
             }
+        };
+        if !target.is_dir() {
+            return LinkTarget::File;
         }
-        if self.linked_folders > MAX_LINKED_FOLDERS {
-            // Nothing to check: `add_linked_folder` won't read it.
+        if self.has_too_many_linked_folders() {
+            // `add_linked_folder` won't read it, so it needs no check, which may be slow.
             return LinkTarget::Folder;
         }
-        if let Err(escape) = root.reach.check(&self.chain.resolve(link)) {
-            self.listing.problems.push(escape.in_file(link));
-            return LinkTarget::NotFollowed;
-        }
-        if let Some(ancestor) = self.chain.find_ancestor_linked_to(link) {
-            let ancestor = full_path(&ancestor);
-            let message =
-                format!("the symlink points back to {ancestor} (a cycle), and is not followed");
-            self.report(link, Kind::Warning, message, "delete the symlink");
+        if let Some(problem) = self.folder_link_problem(link) {
+            self.listing.problems.push(problem);
             return LinkTarget::NotFollowed;
         }
         LinkTarget::Folder
+    }
+
+    /// Returns why a symlink to a folder must not be followed: it leads out of the readable
+    /// folders, or forms a cycle. `None` if it may be followed.
+    fn folder_link_problem(&self, link: &Path) -> Option<Diagnostic> {
+        let target = self.chain.resolve(link);
+        if let Err(escape) = self.files.root.reach.check(&target) {
+            return Some(escape.in_file(link));
+        }
+        let ancestor = self.chain.find_ancestor_linked_to(link)?;
+        let ancestor = full_path(&ancestor);
+        let message =
+            format!("the symlink points back to {ancestor} (a cycle), and is not followed");
+        let cycle = Diagnostic::new(Kind::Warning, message, "delete the symlink");
+        Some(cycle.in_file(link))
+    }
+
+    /// Returns whether the scan has found more symlinks to folders than it follows.
+    fn has_too_many_linked_folders(&self) -> bool {
+        self.linked_folders > MAX_LINKED_FOLDERS
     }
 
     /// Adds an ordinary folder. walkdir returns its entries next, unless it is skipped here.
@@ -286,7 +303,7 @@ impl<'f> Scan<'f> {
             return;
         }
         self.linked_folders += 1;
-        if self.linked_folders > MAX_LINKED_FOLDERS {
+        if self.has_too_many_linked_folders() {
             return;
         }
         self.trace.record(path);
