@@ -77,27 +77,40 @@ impl View {
 /// Returns the prompts that match `query` and have `tag`, best first. Broken files are assumed to
 /// have the tag, because their tags are unknown.
 fn matching_prompts(prompts: &[Found], query: &str, tag: Option<&str>) -> Vec<Found> {
-    let mut texts = SearchTexts::with_capacity(prompts.len());
-    let mut tagged_prompts = Vec::new(); // parallel to `texts`
+    let mut candidates = Vec::new();
+    let mut texts = SearchTexts::with_capacity(prompts.len()); // one for each candidate
     for (found, info) in infos(prompts) {
         let summary = info.summary.as_deref().ok();
-        if let (Some(summary), Some(tag)) = (summary, tag)
-            && !has_tag(summary, tag)
-        {
-            continue;
+        if may_have_tag(summary, tag) {
+            candidates.push(found);
+            texts.push(&search_text(&found.name, summary));
         }
-        texts.push(&search_text(&found.name, summary));
-        tagged_prompts.push(found.clone());
     }
+    let costs = costs(query, &texts.slices(), misspelling_costs);
     let mut matching = Vec::new();
-    let prompt_costs = costs(query, &texts.slices(), misspelling_costs);
-    for (cost, found) in prompt_costs.into_iter().zip(tagged_prompts) {
-        if let Some(cost) = cost {
-            matching.push((cost, found));
-        }
+    for index in indices_by_cost(&costs) {
+        matching.push(candidates[index].clone());
     }
-    matching.sort_by_key(|(cost, _)| *cost); // stable, so that equal matches stay sorted by name
-    matching.into_iter().map(|(_, found)| found).collect()
+    matching
+}
+
+/// Returns whether a prompt may have a tag. `None` as the tag stands for any, and `None` as the
+/// summary for a broken file, whose tags are unknown.
+fn may_have_tag(summary: Option<&Summary>, tag: Option<&str>) -> bool {
+    let (Some(summary), Some(tag)) = (summary, tag) else {
+        return true;
+    };
+    has_tag(summary, tag)
+}
+
+/// Returns the indices of the prompts that match, the lowest cost first. Equal costs keep their
+/// order. `costs` has the cost of each prompt, or `None` if it doesn't match.
+fn indices_by_cost(costs: &[Option<u32>]) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..costs.len())
+        .filter(|index| costs[*index].is_some())
+        .collect();
+    indices.sort_by_key(|index| costs[*index]); // a stable sort
+    indices
 }
 
 /// The search texts of many prompts, concatenated in one string to avoid fragmenting the memory.
@@ -275,15 +288,7 @@ fn best_match_cost(
 /// because this runs at each key press.
 pub fn matches(query: &str, prompts: &[String]) -> Vec<usize> {
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
-    let costs = costs(query, &prompts, similar_name_costs);
-    let mut matching = Vec::new();
-    for (index, cost) in costs.into_iter().enumerate() {
-        if let Some(cost) = cost {
-            matching.push((cost, index));
-        }
-    }
-    matching.sort_unstable();
-    matching.into_iter().map(|(_, index)| index).collect()
+    indices_by_cost(&costs(query, &prompts, similar_name_costs))
 }
 
 /// Returns the cost of each prompt for a word that no prompt contains. Its letters may be scattered
