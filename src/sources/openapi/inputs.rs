@@ -160,26 +160,34 @@ impl OperationInputs {
         })
     }
 
-    /// Adds an argument for each property of the body, or a single one for the whole body if it
-    /// isn't an object.
+    /// Adds the arguments for the body: one for each property of an object, or a single one for
+    /// any other JSON value. Adds none if the operation has no body.
+    ///
+    /// # Errors
+    /// The body has no JSON format, a `$ref` in it is invalid, or there are too many arguments.
     fn add_body(&mut self, root: &Value, body: &Value) -> Result<(), String> {
         let body = MergedValue::resolve(root, body)?;
         let Some(media_type) = json_media_type(body.get("content"))? else {
             return Ok(());
         };
         let schema = MergedValue::resolve(root, &media_type["schema"])?;
-        let properties = schema.properties();
-        if properties.is_empty() && schema.get("type") != "object" {
-            return self.add(&DescribedInput {
-                location: ParameterLocation::WholeBody,
-                name: "body",
-                description: &Value::Null,
-                is_required: body.get("required") == true,
-                schema: &schema,
-            });
+        self.has_object_body = schema.is_object();
+        if self.has_object_body {
+            return self.add_properties(root, &schema);
         }
-        self.has_object_body = true;
-        for property in properties {
+        self.add(&DescribedInput {
+            location: ParameterLocation::WholeBody,
+            name: "body",
+            description: &Value::Null,
+            is_required: body.get("required") == true,
+            schema: &schema,
+        })
+    }
+
+    /// Adds an argument for each property of the body that can be written. `schema` is that of the
+    /// body.
+    fn add_properties(&mut self, root: &Value, schema: &MergedValue<'_>) -> Result<(), String> {
+        for property in schema.properties() {
             let property_schema = MergedValue::resolve(root, property.schema)?;
             if property_schema.get("readOnly") == true {
                 continue;

@@ -81,6 +81,13 @@ impl<'d> MergedValue<'d> {
         properties
     }
 
+    /// Returns whether the schema describes an object. Many documents leave out the `type` if there
+    /// are properties.
+    pub(super) fn is_object(&self) -> bool {
+        self.get("type") == "object" || !self.properties().is_empty()
+    }
+
+    /// Returns whether the schema of an object requires this property.
     pub(super) fn requires(&self, property: &str) -> bool {
         self.get_all("required")
             .flat_map(elements)
