@@ -128,7 +128,32 @@ pub(crate) fn fetch_pack(
         started: Instant::now(),
         on_progress,
     };
-    repository.fetch_pack(pack, version)
+    repository.fetch_and_read(pack, version)
+}
+
+/// Returns the entry of the lock for a pack, after `version` (a commit, a branch or a tag) was
+/// fetched. `files` has the contents by path.
+///
+/// If `version` is a branch or a tag, the pack follows it from then on: `pack update` fetches it. If
+/// it is a commit, the pack keeps following what it did.
+fn lock_entry(
+    old_entry: &Pack,
+    version: &str,
+    commit: Commit,
+    files: &BTreeMap<String, String>,
+) -> Pack {
+    let reference = if is_commit(version) {
+        &old_entry.reference
+    } else {
+        version
+    };
+    Pack {
+        reference: reference.to_owned(),
+        commit: commit.id,
+        date: commit.date,
+        files: hashes(files),
+        ..old_entry.clone()
+    }
 }
 
 /// Returns the SHA-256 of each file, by its path. `files` has the contents by path.
@@ -141,22 +166,19 @@ fn hashes(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 }
 
 impl Repository<'_> {
-    /// Creates the repository, and fetches `pack` at `version` into it, as the function
-    /// [`fetch_pack`] documents.
-    fn fetch_pack(&self, pack: &Pack, version: &str) -> Result<FetchedPack, Diagnostic> {
+    /// Creates the repository in its empty folder, fetches `version` into it, and reads the files
+    /// that belong to `pack`. `version` is a commit, a branch or a tag.
+    ///
+    /// # Errors
+    /// Git is missing or too old, fails, or exceeds a limit. `version` doesn't exist or is
+    /// ambiguous. A path in the repository is unsafe.
+    fn fetch_and_read(&self, pack: &Pack, version: &str) -> Result<FetchedPack, Diagnostic> {
         self.check_git_version()?;
         self.run_local(&["init", "--quiet", "--bare", "--template="])?;
         let commit = self.fetch_version(version, &pack.reference)?;
         let ReadFiles { files, skipped } = self.read_files(pack, &commit.id)?;
-        let mut entry = pack.clone();
-        if !is_commit(version) {
-            version.clone_into(&mut entry.reference);
-        }
-        entry.commit = commit.id;
-        entry.date = commit.date;
-        entry.files = hashes(&files);
         Ok(FetchedPack {
-            pack: entry,
+            pack: lock_entry(pack, version, commit, &files),
             files,
             skipped,
         })
@@ -705,7 +727,7 @@ mod tests {
                     started: Instant::now(),
                     on_progress: &|_| {},
                 };
-                let error = repository.fetch_pack(&pack, version).unwrap_err();
+                let error = repository.fetch_and_read(&pack, version).unwrap_err();
                 assert!(error.message.contains(want), "{}", error.message);
                 disconnects.recv_timeout(TIMEOUT).unwrap();
             }
