@@ -480,6 +480,7 @@ impl Editor<'_> {
 
     /// Returns the error for a name that no prompt has exactly. It suggests similar names.
     fn no_such_prompt_error(&self, typed: &str) -> Diagnostic {
+        // Unlike an edit, `find` accepts other letter case, e.g. `Plan` for `plan`.
         let similar = match self.view.find(typed) {
             Ok(found) => found.name.clone(),
             Err(error) => return error, // it already suggests similar names
