@@ -13,18 +13,33 @@ const COMMAND_PREFIX: &str = "\nconst command = ";
 /// The opencode event that the plugin handles.
 const EVENT: &str = "chat.message";
 
-/// Converts the plugin to the equivalent hook in JSON. Another plugin becomes an empty object.
+/// Returns the hook, in the form of a hooks file in JSON, that does the same as the source of an
+/// opencode plugin: `{"hooks": {"chat.message": […]}}` with the command that the plugin runs.
+///
+/// Only a plugin that [`set`] has written has such a hook. For any other plugin, or one without a
+/// command, returns an empty object.
 pub(super) fn parse(text: &str) -> Value {
-    let words = command_words(text).unwrap_or_default();
-    match shlex::try_join(words.iter().map(String::as_str)) {
-        Ok(line) if !line.is_empty() => {
+    match command_line(text) {
+        Some(line) => {
             json!({"hooks": {EVENT: [{"hooks": [{"type": "command", "command": line}]}]}})
         }
-        _ => json!({}),
+        None => json!({}),
     }
 }
 
-/// Returns the words of the plugin's command, or `None` for another plugin.
+/// Returns the command that a plugin runs as a line for a shell. Returns `None` if [`set`] has not
+/// written the plugin, or if its command is empty.
+fn command_line(text: &str) -> Option<String> {
+    let words = command_words(text)?;
+    if words.is_empty() {
+        return None;
+    }
+    // Quoting fails only for a NUL character, which no command contains.
+    shlex::try_join(words.iter().map(String::as_str)).ok()
+}
+
+/// Returns the words of the command that a plugin runs, or `None` if [`set`] has not written the
+/// plugin.
 fn command_words(text: &str) -> Option<Vec<String>> {
     if text.lines().next() != TEMPLATE.lines().next() {
         return None;
@@ -36,7 +51,7 @@ fn command_words(text: &str) -> Option<Vec<String>> {
 /// Returns the source of the plugin that runs this command, which is a JSON list of words.
 ///
 /// # Errors
-/// Fails if the existing text is another plugin.
+/// Fails if the existing text is a plugin that this function has not written.
 pub(super) fn set(existing_text: &str, command: &Value) -> Result<String, Diagnostic> {
     if !existing_text.trim().is_empty() && command_words(existing_text).is_none() {
         let message = "it is another plugin, which is not overwritten";

@@ -70,78 +70,102 @@ fn is_numbered_placeholder(value: &str) -> bool {
 #[derive(Default)]
 struct EscapedMessage {
     text: String,
-    /// Whether the last piece is a value.
-    ends_in_value: bool,
-    /// Whether `text` ends in a `$` and zero or more digits, e.g. `$` or `$12`.
-    ends_in_number: bool,
+    ending: Ending,
+}
+
+/// What a message ends in, which decides what may follow unchanged.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Ending {
+    /// The prompt's own text, or nothing yet.
+    #[default]
+    Text,
+    /// A value that doesn't end in a placeholder, e.g. `blue`.
+    Value,
+    /// One or several values whose end is `$` and zero or more digits, e.g. `$` or `$12`. A digit
+    /// after it would become part of the number.
+    Placeholder,
 }
 
 impl EscapedMessage {
     /// Appends text of the prompt, and breaks up whatever opencode would take for a placeholder.
     fn push_text(&mut self, text: &str) {
         for (start, character) in text.char_indices() {
-            if let Some(separator) = self.separator_before(character, &text[start..]) {
-                self.push(separator);
-            }
+            let separator = self.separator_before_text(character, &text[start..]);
+            self.text.extend(separator);
             let starts_path = character == '@' && self.may_precede_path();
-            self.ends_in_value = false;
-            self.push(character);
+            self.text.push(character);
             if starts_path {
                 // Unconditionally, because in some versions a lone `@` is a path, too.
-                self.push(WORD_JOINER);
+                self.text.push(WORD_JOINER);
             }
+            self.ending = Ending::Text;
         }
     }
 
-    /// Appends a value unchanged, after a separator if it would complete a placeholder.
+    /// Appends a value unchanged, after a separator if it would complete a placeholder that the
+    /// prompt's own text begins.
     fn push_value(&mut self, value: &str) {
-        if !self.ends_in_value {
-            if self.text.ends_with('!') && value.starts_with(['`', '$']) {
-                self.push(' ');
-            } else if self.text.ends_with('$') {
-                self.push(WORD_JOINER);
-            }
-        }
+        let separator = self.separator_before_value(value);
+        self.text.extend(separator);
+        self.ending = self.ending_after_value(value);
         self.text.push_str(value);
-        self.ends_in_value = true;
-        // Look only at this value, not at all the text before it, to take linear time. A value that
-        // consists of digits doesn't change whether `text` ends in a number.
-        let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        if !before_digits.is_empty() {
-            self.ends_in_number = before_digits.ends_with('$');
-        }
-    }
-
-    /// Appends a character, and updates `ends_in_number`.
-    fn push(&mut self, character: char) {
-        let continues_number = self.ends_in_number && character.is_ascii_digit();
-        self.ends_in_number = character == '$' || continues_number;
-        self.text.push(character);
     }
 
     /// Returns the separator to insert before the next character of the prompt, so that opencode
     /// doesn't take both together for syntax: `` !` `` starts a shell command, `$1` and
     /// `$ARGUMENTS` are placeholders. `remaining` is the text that starts with the character.
-    fn separator_before(&self, character: char, remaining: &str) -> Option<char> {
-        // The message ends in a placeholder such as `$1`, which was appended as a value.
-        let ends_in_placeholder = self.ends_in_value && self.ends_in_number;
+    fn separator_before_text(&self, character: char, remaining: &str) -> Option<char> {
+        let follows_placeholder = self.ending == Ending::Placeholder;
         match character {
             // The text that replaces the placeholder may end in `!`.
-            '`' if self.text.ends_with('!') || ends_in_placeholder => Some(' '),
+            '`' if self.text.ends_with('!') || follows_placeholder => Some(' '),
             // `$1` and `0` would be the placeholder `$10`.
-            '0'..='9' if self.text.ends_with('$') || ends_in_placeholder => Some(WORD_JOINER),
+            '0'..='9' if self.text.ends_with('$') || follows_placeholder => Some(WORD_JOINER),
             'A' if self.text.ends_with('$') && may_start_arguments(remaining) => Some(WORD_JOINER),
             _ => None,
         }
     }
 
-    /// Returns whether opencode would take an `@` after `text` for the start of a path. A value may
-    /// be replaced, so anything can be before the `@` then.
+    /// Returns the separator to insert before a value. Only the prompt's own text needs one: what
+    /// two values make together is what the user typed.
+    fn separator_before_value(&self, value: &str) -> Option<char> {
+        if self.ending != Ending::Text {
+            return None;
+        }
+        match self.text.chars().next_back() {
+            // A shell command, now or once opencode has replaced the placeholder `$1`.
+            Some('!') if value.starts_with(['`', '$']) => Some(' '),
+            // Whatever the value is, because `1` makes `$1`, and `ARGUMENTS` makes `$ARGUMENTS`.
+            Some('$') => Some(WORD_JOINER),
+            _ => None,
+        }
+    }
+
+    /// Returns what the message ends in if this value, which isn't empty, is appended to it.
+    ///
+    /// Looks only at the value, not at the text before it, so that many values in a row take linear
+    /// time.
+    fn ending_after_value(&self, value: &str) -> Ending {
+        let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        if before_digits.is_empty() && self.ending == Ending::Placeholder {
+            return Ending::Placeholder; // all of the value is digits: `$1` and `2` make `$12`
+        }
+        if before_digits.ends_with('$') {
+            Ending::Placeholder
+        } else {
+            Ending::Value
+        }
+    }
+
+    /// Returns whether opencode would take an `@` after `text` for the start of a path.
     fn may_precede_path(&self) -> bool {
+        if self.ending != Ending::Text {
+            return true; // opencode may replace the value, so anything can be before the `@` then
+        }
         let ends_in_word = self
             .text
             .ends_with(|last: char| last.is_ascii_alphanumeric() || last == '_' || last == '`');
-        self.ends_in_value || !ends_in_word
+        !ends_in_word
     }
 }
 
