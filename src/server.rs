@@ -251,8 +251,10 @@ impl Server {
         })
     }
 
-    /// Creates the context for the handler of a method, from what the client has said about itself:
-    /// in the request if it is modern, in `initialize` if it is legacy.
+    /// Creates the context for the handler of a method.
+    ///
+    /// A modern client says in each request which agent it is. A legacy client says it once, in
+    /// `initialize`, so the session has its name and the protocol version.
     fn create_context(
         &self,
         session: &Session,
@@ -260,19 +262,17 @@ impl Server {
         method: &Method,
         params: &Object,
     ) -> Context {
-        let is_legacy = era == Era::Legacy;
+        let version = match era {
+            Era::Legacy => session.version,
+            Era::Modern => None, // the version of the session doesn't apply to modern requests
+        };
         Context {
             shared: Arc::clone(&self.shared),
             caller: Arc::clone(&session.caller),
             agent: era.agent(params).or(session.agent),
             era,
-            // The negotiated version doesn't apply to modern requests.
-            version: if is_legacy { session.version } else { None },
-            // A modern result says how long it may be cached. A legacy client may cache any list
-            // until it is notified, and it is notified once the handshake is finished.
-            relies_on_notifications: is_legacy
-                && method.has_cacheable_result()
-                && session.subscriptions.is_initialized,
+            version,
+            relies_on_notifications: is_cached_until_notified(session, era, method),
         }
     }
 
@@ -283,6 +283,17 @@ impl Server {
         } else {
             job.run()
         }
+    }
+}
+
+/// Returns whether the client may keep the result of a method, e.g. a list of prompts, until it is
+/// notified of a change.
+fn is_cached_until_notified(session: &Session, era: Era, method: &Method) -> bool {
+    match era {
+        // The result itself says how long it may be kept.
+        Era::Modern => false,
+        // A client is notified only after it has finished the handshake.
+        Era::Legacy => method.has_cacheable_result() && session.subscriptions.is_initialized,
     }
 }
 

@@ -83,14 +83,12 @@ impl AccessList {
         let listed_item = items.iter().find(|item| list.contains(item));
         let key = self.keys.join(".");
         if self.effect == ListEffect::Denies {
-            let item = describe_item(listed_item?);
             return Some(ListProblem {
-                message: format!("`{key}` lists {item}, so {title} {HIDES_TOOL}"),
+                message: listed_message(&key, listed_item?, title),
                 fix: "remove it from the list",
             });
         }
-        let allows_all = list.is_empty() && self.effect == ListEffect::AllowsUnlessEmpty;
-        if allows_all || listed_item.is_some() {
+        if listed_item.is_some() || self.allows_all(list) {
             return None;
         }
         Some(ListProblem {
@@ -98,12 +96,23 @@ impl AccessList {
             fix: ADD_TO_LIST,
         })
     }
+
+    /// Returns whether a list allows every server or tool, because it is empty.
+    fn allows_all(&self, list: &[Value]) -> bool {
+        self.effect == ListEffect::AllowsUnlessEmpty && list.is_empty()
+    }
 }
 
 const HIDES_TOOL: &str = "does not offer `expand_prompt` to the model";
 
 /// What to do about an item that is [not listed](not_listed_message).
 pub(super) const ADD_TO_LIST: &str = "add it to the list";
+
+/// Returns the message that an item is in a list that denies its items. `title` is the agent's.
+fn listed_message(key: &str, item: &Value, title: &str) -> String {
+    let item = describe_item(item);
+    format!("`{key}` lists {item}, so {title} {HIDES_TOOL}")
+}
 
 /// Returns the message that an item is missing in a list that allows only its items. `title` is the
 /// agent's.

@@ -73,11 +73,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     }),
     // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
     // it. (The limit would be 50,000 if `tools/list` didn't request more.)
-    part_limit: Some(PartLimit {
-        max: 149_000,
-        unit: Unit::Utf16,
-        is_sent_in_two_forms: false,
-    }),
+    part_limit: Some(PartLimit::of_json(149_000, Unit::Utf16)),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {
             folder.starts_with("claude-") && has_affixes(file, "claude-prompt-", ".md")

@@ -64,11 +64,7 @@ pub(super) static GEMINI: Agent = Agent {
     }),
     // A result of more than 40,000 characters is saved to a file, and the model only gets its first
     // 8,000 and last 32,000 characters.
-    part_limit: Some(PartLimit {
-        max: 39_000,
-        unit: Unit::Utf16,
-        is_sent_in_two_forms: false,
-    }),
+    part_limit: Some(PartLimit::of_json(39_000, Unit::Utf16)),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("gemini-edit-") && file == "buffer.txt",
         terminal_modes: "\x1b[?2004h\x1b[?1004h\x1b[?25l",

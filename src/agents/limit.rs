@@ -70,6 +70,16 @@ impl FormLengths {
 }
 
 impl PartLimit {
+    /// Creates a limit on the length of the JSON, for a result that reaches the model only in that
+    /// form.
+    pub const fn of_json(max: usize, unit: Unit) -> PartLimit {
+        PartLimit {
+            max,
+            unit,
+            is_sent_in_two_forms: false,
+        }
+    }
+
     /// Returns the length of the result `{"prompt":"…"}` with this prompt, to compare it with
     /// `max`: 14 for the prompt `a` if the result is sent as JSON only.
     pub fn length(self, prompt: &str) -> usize {

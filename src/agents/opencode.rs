@@ -74,11 +74,7 @@ pub(super) static OPENCODE: Agent = Agent {
         checks: &[check_package],
     }),
     // A result of more than 51,138 bytes is saved to a file, and the model only gets its path.
-    part_limit: Some(PartLimit {
-        max: 51_000,
-        unit: Unit::Bytes,
-        is_sent_in_two_forms: false,
-    }),
+    part_limit: Some(PartLimit::of_json(51_000, Unit::Bytes)),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,
         accept_placeholders: menu_text::accept_placeholders,

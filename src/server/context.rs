@@ -140,15 +140,18 @@ impl Context {
         }
     }
 
-    /// Returns the maximum size of one part of a result, or `None` if results are never divided.
+    /// Returns the maximum length of one result of a tool. A longer result is divided into parts.
+    ///
+    /// The setting of the server counts for all clients. Without it, each agent has the limit above
+    /// which it would cut a result. Returns `None` if the client is not a known agent, or if its
+    /// agent has no such limit: its results are never divided.
     pub(super) fn part_limit(&self) -> Option<PartLimit> {
-        match self.shared.settings.max_part_chars {
-            Some(max) => Some(PartLimit {
-                max,
-                unit: Unit::Characters,
-                is_sent_in_two_forms: false,
-            }),
-            None => self.agent?.part_limit,
+        if let Some(max) = self.shared.settings.max_part_chars {
+            return Some(PartLimit::of_json(max, Unit::Characters));
+        }
+        match self.agent {
+            Some(agent) => agent.part_limit,
+            None => None,
         }
     }
 

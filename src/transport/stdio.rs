@@ -24,6 +24,10 @@ use std::thread::{self, JoinHandle};
 /// longer message is skipped without being stored.
 pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
 
+/// How much of a line is read: the longest message, and one more byte, which shows whether the line
+/// ends there.
+const MAX_READ_BYTES: u64 = MAX_MESSAGE_BYTES as u64 + 1;
+
 /// The capacity that the message buffer keeps after a long message.
 const RETAINED_CAPACITY: usize = 4 * 1024 * 1024;
 
@@ -356,6 +360,7 @@ struct StdioReader<R> {
     input: BufReader<R>,
     /// The current line or JSON value.
     buffer: Vec<u8>,
+    /// Whether nothing has been read yet, so that a BOM may come.
     is_at_start: bool,
 }
 
@@ -379,7 +384,7 @@ impl<R: Read> StdioReader<R> {
             return Ok(None);
         }
         let may_have_bom = std::mem::take(&mut self.is_at_start);
-        if self.buffer.len() > MAX_MESSAGE_BYTES {
+        if self.is_line_cut() {
             self.input.skip_until(b'\n')?;
             return Ok(Some(RawMessage {
                 framing: Framing::Line,
@@ -414,20 +419,27 @@ impl<R: Read> StdioReader<R> {
     /// Reads the next line into the buffer, without the newline. Returns the number of bytes
     /// consumed, which is 0 only at the end of the input.
     ///
-    /// Of a line that is too long, reads only `MAX_MESSAGE_BYTES + 1` bytes. No other line makes
-    /// the buffer that long.
+    /// Cuts a line that is longer than a message may be: call [`is_line_cut`](Self::is_line_cut),
+    /// and skip the rest of the line, which is still to be read.
     fn read_line(&mut self) -> io::Result<usize> {
         self.buffer.clear();
         self.buffer.shrink_to(RETAINED_CAPACITY);
         let consumed_bytes = self
             .input
             .by_ref()
-            .take(MAX_MESSAGE_BYTES as u64 + 1)
+            .take(MAX_READ_BYTES)
             .read_until(b'\n', &mut self.buffer)?;
         if self.buffer.last() == Some(&b'\n') {
             self.buffer.pop();
         }
         Ok(consumed_bytes)
+    }
+
+    /// Returns `true` if the buffer has only the beginning of a line, because the line is longer than
+    /// [`MAX_MESSAGE_BYTES`].
+    fn is_line_cut(&self) -> bool {
+        // A line of exactly that length has been read together with its newline, which is removed.
+        self.buffer.len() > MAX_MESSAGE_BYTES
     }
 
     /// Reads the rest of a frame whose first header is in the buffer. Returns its JSON, or why it

@@ -123,16 +123,14 @@ pub(super) fn remove(
     keys: &[String],
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    if let Some(properties) = document.properties_at(keys) {
-        // The properties are nodes of `document.root`, so this edits the document.
-        remove_last_and_empty_parents(properties);
-    }
+    document.remove_with_empty_parents(keys);
     Ok(document.root.to_string())
 }
 
 /// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`.
 ///
-/// If the event already has a handler of this program, updates it, and removes further ones. `is_prompt_expander` returns whether a handler's command runs this program.
+/// If the event already has a handler of this program, updates it, and removes further ones.
+/// `is_prompt_expander` returns whether a handler's command runs this program.
 ///
 /// # Errors
 /// Fails if the text is invalid, if `hooks` isn't an object, or if `hooks.EVENT` isn't a list.
@@ -170,11 +168,7 @@ pub(crate) fn remove_hook(
     is_prompt_expander: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
-    let Some(properties) = document.properties_at(&["hooks", event]) else {
-        return Ok(text.to_owned());
-    };
-    // The last property of the path is `hooks.EVENT`, the list of groups.
-    let Some(groups) = properties.last().and_then(CstObjectProp::array_value) else {
+    let Some(groups) = document.groups(event) else {
         return Ok(text.to_owned());
     };
     let handlers = find_handlers(&groups, is_prompt_expander);
@@ -185,7 +179,7 @@ pub(crate) fn remove_hook(
         handler.remove_from_document();
     }
     if is_empty(&groups.children()) {
-        remove_last_and_empty_parents(properties);
+        document.remove_with_empty_parents(&["hooks", event]);
     }
     Ok(document.root.to_string())
 }
@@ -296,6 +290,30 @@ impl<'t> JsonDocument<'t> {
         })
     }
 
+    /// Returns the list of an event's groups, `hooks.EVENT`, if it exists and is a list.
+    fn groups(&self, event: &str) -> Option<CstArray> {
+        let hooks = last_property(&self.root.object_value()?, "hooks")?.object_value()?;
+        last_property(&hooks, event)?.array_value()
+    }
+
+    /// Removes the value at a path of keys, and then each parent whose object has become empty:
+    /// `{"a": {"b": {"c": 1}}, "d": 2}` without `a.b.c` is `{"d": 2}`. Does nothing if the path
+    /// doesn't exist. An object that contains a comment isn't empty.
+    fn remove_with_empty_parents(&self, keys: &[impl AsRef<str>]) {
+        let Some(properties) = self.properties_at(keys) else {
+            return;
+        };
+        // Removing a node edits `root`, which it belongs to.
+        for property in properties.into_iter().rev() {
+            let parent = property.parent();
+            property.remove();
+            let is_parent_empty = parent.is_some_and(|parent| is_empty(&parent.children()));
+            if !is_parent_empty {
+                return;
+            }
+        }
+    }
+
     /// Returns the properties along a path of keys, outermost first, or `None` if the path doesn't
     /// exist.
     fn properties_at(&self, keys: &[impl AsRef<str>]) -> Option<Vec<CstObjectProp>> {
@@ -316,19 +334,6 @@ fn last_property(object: &CstObject, key: &str) -> Option<CstObjectProp> {
         .properties()
         .into_iter()
         .rfind(|property| property.decoded_name().as_deref() == Some(key))
-}
-
-/// Removes the last property of a path from its document, and then each parent whose object has
-/// become empty. An object that contains a comment isn't empty.
-fn remove_last_and_empty_parents(properties: Vec<CstObjectProp>) {
-    for property in properties.into_iter().rev() {
-        let parent = property.parent();
-        property.remove();
-        let is_parent_empty = parent.is_some_and(|parent| is_empty(&parent.children()));
-        if !is_parent_empty {
-            break;
-        }
-    }
 }
 
 /// Returns whether an object or a list with these child nodes contains only whitespace. The first
