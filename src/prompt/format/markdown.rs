@@ -179,6 +179,15 @@ fn source_without_keys(dialect: Dialect, file_text: &str, split: &Split) -> Mark
     source
 }
 
+/// The arguments that the placeholders of a body stand for.
+struct UsedArguments {
+    /// How many arguments receive one word each: 2 if `$2` is the last one. Those before the last
+    /// count even if the body doesn't use them.
+    single_count: usize,
+    /// Whether a placeholder such as `${@:2}` stands for all words from some word on.
+    has_rest: bool,
+}
+
 impl MarkdownSource {
     /// Creates a source without warnings. `text` is the body, and begins on `line` of the file.
     pub(crate) fn new(frontmatter: Frontmatter, text: &str, line: usize) -> MarkdownSource {
@@ -249,41 +258,54 @@ impl MarkdownSource {
         Ok(())
     }
 
-    /// Declares an optional argument for each word of the text that a placeholder of the body refers
-    /// to by its number: `1` and `2` for `Translate $2`, if `first_number` is 1.
+    /// Declares an optional argument for each word of the text that the body refers to by number.
+    /// The first word has the number `first_number`: if that is 1, `Translate $2` declares `1` and
+    /// `2`.
     ///
     /// There are no gaps, so that `$2` is the second word even if the body doesn't use `$1`. The
     /// first words belong to the arguments that the frontmatter declares. If a placeholder such as
     /// `${@:2}` stands for the rest of the words, one more argument is declared for the rest.
     pub(crate) fn declare_words(&mut self, syntax: &PlaceholderSyntax, first_number: usize) {
-        let arguments = &mut self.frontmatter.arguments;
-        let mut argument_count = arguments.len();
-        // Declare every possible word, parse the body, and drop what it doesn't use.
-        for number in first_number + argument_count..=MAX_WORD_NUMBER {
-            arguments.push(Argument {
+        let declared_count = self.frontmatter.arguments.len();
+        // Only declared names are parsed as placeholders. So declare all words that are possible,
+        // parse the body, and drop the words after the last one that it uses.
+        for number in first_number + declared_count..=MAX_WORD_NUMBER {
+            self.frontmatter.arguments.push(Argument {
                 name: number.to_string(),
                 ..Argument::default()
             });
         }
+        let used = self.used_arguments(syntax);
+        let mut kept_count = declared_count.max(used.single_count);
+        if used.has_rest {
+            kept_count += 1;
+        }
+        self.frontmatter.arguments.truncate(kept_count);
+    }
+
+    /// Returns which of the declared arguments the placeholders of the body stand for.
+    fn used_arguments(&self, syntax: &PlaceholderSyntax) -> UsedArguments {
         let names: Vec<&str> = self.frontmatter.argument_names().collect();
         let first_line = 1; // arbitrary, because the template's positions are not used
         let template =
             MessageTemplate::parse(syntax, &*self.body, first_line, names.iter().copied());
-        let mut has_rest = false;
+        let mut used = UsedArguments {
+            single_count: 0,
+            has_rest: false,
+        };
         for placeholder in template.placeholders() {
             let Some(first) = names.iter().position(|name| *name == placeholder.name) else {
-                continue;
+                continue; // the placeholder of the input
             };
-            has_rest |= placeholder.extent == Extent::Rest;
-            let single_words = if placeholder.extent == Extent::Rest {
-                first // The words before the rest.
+            let single_count = if placeholder.extent == Extent::Rest {
+                used.has_rest = true;
+                first // the arguments before the rest
             } else {
                 placeholder.extent.argument_indexes(first, names.len()).end
             };
-            argument_count = argument_count.max(single_words);
+            used.single_count = used.single_count.max(single_count);
         }
-        argument_count += usize::from(has_rest);
-        self.frontmatter.arguments.truncate(argument_count);
+        used
     }
 
     /// Moves the body out of the source, and splits it at its markers if the frontmatter has
