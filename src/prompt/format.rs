@@ -467,17 +467,25 @@ fn strip_file_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
     Some(name)
 }
 
-/// Returns whether the suffix of a path is the expected one. In a plain suffix, a final `md`
-/// matches in any letter case, e.g. `.MD`; `/SKILL.md` must match exactly.
-fn suffix_matches(path_suffix: &str, expected: &str) -> bool {
-    let is_in_folder = expected.starts_with('/');
-    if let Some(before_md) = expected.strip_suffix("md")
-        && !is_in_folder
-        && let Some(md) = path_suffix.strip_prefix(before_md)
-    {
-        return md.eq_ignore_ascii_case("md");
+/// Returns whether the end of a path equals the suffix of a format.
+///
+/// Only the letter case of a final `md` may differ: `.prompt.MD` matches `.prompt.md`. A suffix that
+/// is a whole file name, e.g. `/SKILL.md`, must match exactly.
+fn suffix_matches(path_end: &str, suffix: &str) -> bool {
+    if path_end == suffix {
+        return true;
     }
-    path_suffix == expected
+    let is_whole_file_name = suffix.starts_with('/');
+    if is_whole_file_name {
+        return false;
+    }
+    let Some(before_md) = suffix.strip_suffix("md") else {
+        return false;
+    };
+    match path_end.strip_prefix(before_md) {
+        Some(md) => md.eq_ignore_ascii_case("md"),
+        None => false,
+    }
 }
 
 #[cfg(test)]

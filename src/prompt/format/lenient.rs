@@ -377,13 +377,18 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-/// Returns whether every quote that ends a word follows one that begins a word, as in `a "b" c`.
+/// Returns whether the quotes in a text form pairs: each quote that begins a word has one later that
+/// ends a word. Then quotes around the whole text are a pair, too.
 ///
-/// In `a" and "b` the first quote ends a word. So in `"a" and "b"`, the outer quotes belong to two
-/// different pairs.
-fn has_paired_quotes(inside: &str, quote: char) -> bool {
+/// | text | result |
+/// |---|---|
+/// | `a "b" c` | true |
+/// | `a" and "b` | false, because the first quote ends a word, but no quote began one |
+/// | `a "b` | false, because the quote is never closed |
+/// | `it's`, `a " b` | true: quotes within a word don't count, and one alone begins and ends a word |
+fn has_paired_quotes(text: &str, quote: char) -> bool {
     let mut open_count = 0_usize;
-    for word in inside.split(' ') {
+    for word in text.split(' ') {
         if word.starts_with(quote) {
             open_count += 1;
         }
