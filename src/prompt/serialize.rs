@@ -31,39 +31,51 @@ pub fn draft(name: &Name, description: Option<&str>) -> String {
     format!("---\ntitle: {title}\ndescription: {description}\n---\n{DRAFT_BODY}")
 }
 
-/// Returns the contents of a new prompt file with this body. If the body has no frontmatter, one is
-/// added where it is needed.
+/// Returns the contents of a new prompt file with this text, which may have frontmatter already.
 ///
-/// It contains a title made from `name` if the body has no heading, and the `description` if there
-/// is one. Otherwise, both are derived from the body.
+/// A text without frontmatter gets a `title` made from `name` if it has no heading, and the
+/// `description` if there is one. If neither is needed, no frontmatter is added.
 ///
 /// # Errors
-/// Fails if the body isn't a valid prompt, or if it already has frontmatter and a `description` is
+/// Fails if the text isn't a valid prompt, or if it already has frontmatter and a `description` is
 /// passed.
 pub fn draft_around(
     name: &Name,
-    body: &str,
+    text: &str,
     description: Option<&str>,
 ) -> Result<String, Diagnostic> {
-    let body = without_bom(body);
-    let prompt = Prompt::parse(name.clone(), body.as_bytes())?;
-    let has_frontmatter = split(body, Dialect::Own)?.yaml.is_some();
+    let text = without_bom(text);
+    let prompt = Prompt::parse(name.clone(), text.as_bytes())?;
+    let has_frontmatter = split(text, Dialect::Own)?.yaml.is_some();
     if has_frontmatter && description.is_some() {
         return Err(Diagnostic::invalid(
             "it has frontmatter already",
             "write the description there",
         ));
     }
+    let new_frontmatter = if has_frontmatter {
+        String::new()
+    } else {
+        missing_frontmatter(&prompt, description)
+    };
+    let final_newline = if text.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{new_frontmatter}{text}{final_newline}"))
+}
+
+/// Returns the frontmatter to add to a text that has none, with its `---` lines. `prompt` is what
+/// the text is parsed as, so it has a title if the text has a heading.
+///
+/// Returns an empty string if no key is needed.
+fn missing_frontmatter(prompt: &Prompt, description: Option<&str>) -> String {
     let mut keys = String::new();
-    if !has_frontmatter {
-        if prompt.title.is_none() {
-            keys += &string_key("title", Some(&title_from_name(name)));
-        }
-        keys += &string_key("description", description);
+    if prompt.title.is_none() {
+        keys += &string_key("title", Some(&title_from_name(&prompt.name)));
     }
-    let fence = if keys.is_empty() { "" } else { "---\n" }; // no frontmatter without keys
-    let final_newline = if body.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{fence}{keys}{fence}{body}{final_newline}"))
+    keys += &string_key("description", description);
+    if keys.is_empty() {
+        return String::new();
+    }
+    format!("---\n{keys}---\n")
 }
 
 /// Makes a title from the last part of a name: `git/commit-message` becomes `Commit message`.

@@ -76,7 +76,8 @@ pub(super) fn value_to_string(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Converts a value to a string, and counts its length as the output of the filter.
+/// Converts a value to a string, and counts its length as output of the filter that calls this. The
+/// budget limits how much all filters produce together.
 ///
 /// For filters whose output is about as long as their input: changing the case makes a string at
 /// most three times as long.
@@ -106,17 +107,18 @@ fn capitalize(budget: &mut FilterBudget, value: &Value, _: &[Value]) -> Result<V
     Ok(Value::from(capitalized))
 }
 
-/// `default`: returns the argument if the value is empty.
+/// `default`: returns the value as a string, or the argument instead if the value is empty.
 fn default_to(
     budget: &mut FilterBudget,
     value: &Value,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    let value = match arguments.first() {
+    let result = match arguments.first() {
         Some(default) if value_to_string(value).is_empty() => default,
         _ => value,
     };
-    Ok(Value::from(&*string_counted_as_output(budget, value)?))
+    let text = string_counted_as_output(budget, result)?;
+    Ok(Value::from(text))
 }
 
 /// `join`: joins the non-blank lines of the value with the argument, e.g. `, `, as the separator.
