@@ -399,9 +399,10 @@ fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
 }
 
 /// Returns the length of the colon at a byte offset, in bytes, including the invisible characters
-/// after it. Returns `None` if there is another
-/// character, or if the colon can't start an invocation because it doesn't follow whitespace or an
-/// opening bracket. Invisible characters before the colon are ignored.
+/// after it.
+///
+/// Returns `None` if another character is there, or if the colon can't start an invocation because
+/// it doesn't follow whitespace or an opening bracket. Invisible characters before it are ignored.
 fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
     // Most colons follow a letter or digit, as in `https:`, and need no closer look.
     let previous_byte = text.as_bytes()[..offset].last();
@@ -430,17 +431,14 @@ fn may_precede_colon(text: &str) -> bool {
     }
 }
 
-/// Returns the text without the invisible characters at its end.
+/// Returns the text without what nobody sees at its end: invisible characters such as a zero-width
+/// space, and the escape sequence [`PASTE_START`], in any order.
 fn trim_invisible_end(text: &str) -> &str {
-    let mut visible = text;
-    loop {
-        let trimmed = visible.strip_suffix(PASTE_START).unwrap_or(visible);
-        let trimmed = trimmed.trim_end_matches(is_ignored);
-        if trimmed.len() == visible.len() {
-            return visible;
-        }
-        visible = trimmed;
+    let mut trimmed = text.trim_end_matches(is_ignored);
+    while let Some(before_paste) = trimmed.strip_suffix(PASTE_START) {
+        trimmed = before_paste.trim_end_matches(is_ignored);
     }
+    trimmed
 }
 
 /// Returns the width of a command's indentation: the number of spaces in the text between the start

@@ -162,19 +162,18 @@ fn is_blank(text: &str) -> bool {
         .all(|character| character.is_whitespace() || is_ignored(character))
 }
 
-/// Returns the text without the invisible characters and the [`PASTE_START`] at its beginning.
+/// Returns the text without what nobody sees at its beginning: invisible characters such as a
+/// zero-width space, and the escape sequence [`PASTE_START`], in any order.
 pub(super) fn trim_invisible_start(text: &str) -> &str {
-    let mut visible = text;
     // Most texts begin with a visible ASCII character. The check keeps long messages fast.
-    while !visible.starts_with(|first: char| first.is_ascii_graphic()) {
-        let pasted = visible.strip_prefix(PASTE_START).unwrap_or(visible);
-        let trimmed = pasted.trim_start_matches(is_ignored);
-        if trimmed.len() == visible.len() {
-            break;
-        }
-        visible = trimmed;
+    if text.starts_with(|first: char| first.is_ascii_graphic()) {
+        return text;
     }
-    visible
+    let mut trimmed = text.trim_start_matches(is_ignored);
+    while let Some(after_paste) = trimmed.strip_prefix(PASTE_START) {
+        trimmed = after_paste.trim_start_matches(is_ignored);
+    }
+    trimmed
 }
 
 /// Returns whether a character is ignored before a colon, a fence or `>`: it is invisible, but
