@@ -220,31 +220,29 @@ impl Assembly<'_> {
                 IncludeLine::Text(text) => self.add_line(text, source, line_number),
             };
             if let Err(error) = result {
-                return Err(self.with_line_position(error, source, line_number, line));
+                let position = start_of_text(line, line_number);
+                return Err(self.with_missing_place(error, source, position));
             }
         }
         self.open_files.pop();
         Ok(())
     }
 
-    /// Sets the file and position of an error to a line of `source`, unless the error already has
-    /// one because it is about the file that the line includes.
-    fn with_line_position(
+    /// Adds a place to an error that has none yet: a `position` in the file `source`.
+    ///
+    /// An error in the file that an include line names already has a place in that file, and is
+    /// returned unchanged.
+    fn with_missing_place(
         &self,
         mut error: Diagnostic,
         source: LineSource,
-        line_number: usize,
-        line: &str,
+        position: Position,
     ) -> Diagnostic {
-        let is_located = error.position.is_some() || error.file.is_some();
-        if is_located {
+        let has_place = error.position.is_some() || error.file.is_some();
+        if has_place {
             return error;
         }
-        let indentation = &line[..line.len() - line.trim_start().len()];
-        error.position = Some(Position {
-            line: line_number,
-            column: 1 + indentation.chars().count(),
-        });
+        error.position = Some(position);
         let included_file = self.origins.included_file(source);
         error.file = included_file.map(|file| file.path.as_path().into());
         error
@@ -372,6 +370,15 @@ impl Assembly<'_> {
             steps.push(format!("{}:{current_line}", file.name));
         }
         steps.join(" → ")
+    }
+}
+
+/// Returns the position of the first character of a line that isn't whitespace.
+fn start_of_text(line: &str, line_number: usize) -> Position {
+    let indentation = &line[..line.len() - line.trim_start().len()];
+    Position {
+        line: line_number,
+        column: 1 + indentation.chars().count(),
     }
 }
 
