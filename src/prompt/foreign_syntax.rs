@@ -25,9 +25,28 @@ pub(super) struct ForeignConstruct {
     /// The closing delimiter on the same line, e.g. `` ` ``. If empty, the construct ends with the
     /// word.
     close: &'static str,
+    condition: StartCondition,
     consequence: Consequence,
     /// What to write instead. `…` is replaced with the contents of the construct.
     fix: &'static str,
+}
+
+/// When an opening delimiter starts a construct. Delimiters that are common in ordinary text, such
+/// as `@`, need a closer look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StartCondition {
+    /// Always.
+    Always,
+    /// At the start of a word: in `` Use !`ls` ``, but not in `` Great!`ls` ``.
+    AtWordStart,
+    /// At the start of a word, if a file path follows: `@src/main.rs`, but not `@someone`.
+    BeforePath,
+    /// If the number of a word of the input follows: `$1`, but not `$1.50`.
+    BeforeWordNumber,
+    /// If text follows that is no further delimiter: `{{> header}}`, but not `{{>}}`.
+    BeforeText,
+    /// If a template tag follows: `{% include "x" %}`, but not `100{% of it %}`.
+    BeforeTag,
 }
 
 /// The consequence that a warning describes.
@@ -41,7 +60,8 @@ enum Consequence {
 
 use Consequence::{NotDone, ProgramWould};
 
-/// Creates a construct that another program handles: it would `verb` it.
+/// Creates a construct that another program handles: it would `verb` it. The opening delimiter
+/// always starts one.
 const fn construct(
     open: &'static str,
     close: &'static str,
@@ -51,6 +71,7 @@ const fn construct(
     ForeignConstruct {
         open,
         close,
+        condition: StartCondition::Always,
         consequence: ProgramWould(verb),
         fix,
     }
@@ -59,10 +80,18 @@ const fn construct(
 const RUN: &str = "write 'Run …' instead";
 const READ: &str = "write 'Read …' instead";
 
-const COMMAND: ForeignConstruct = construct("!`", "`", "run", RUN);
-const FILE: ForeignConstruct = construct("@", "", "attach", READ);
-const WORD: ForeignConstruct =
-    construct("$", "", "replace", "write `$ARGUMENTS` for the whole text");
+const COMMAND: ForeignConstruct = ForeignConstruct {
+    condition: StartCondition::AtWordStart,
+    ..construct("!`", "`", "run", RUN)
+};
+const FILE: ForeignConstruct = ForeignConstruct {
+    condition: StartCondition::BeforePath,
+    ..construct("@", "", "attach", READ)
+};
+const WORD: ForeignConstruct = ForeignConstruct {
+    condition: StartCondition::BeforeWordNumber,
+    ..construct("$", "", "replace", "write `$ARGUMENTS` for the whole text")
+};
 
 /// The constructs in our own files, which may have been written for another program.
 pub(super) static OWN: ForeignSyntax = ForeignSyntax {
@@ -84,12 +113,14 @@ pub(super) static OWN: ForeignSyntax = ForeignSyntax {
         ForeignConstruct {
             open: "{{>",
             close: "}}",
+            condition: StartCondition::BeforeText,
             consequence: NotDone("no file is included"),
             fix: "write it alone in its line, and `include: true` in the frontmatter, or put it in backticks if it is an example",
         },
         ForeignConstruct {
             open: "{%",
             close: "%}",
+            condition: StartCondition::BeforeTag,
             consequence: NotDone("no template engine processes it"),
             fix: "write `engine: jinja` in the frontmatter, or put it in a code block if it is an example",
         },
@@ -134,8 +165,14 @@ pub(super) static QWEN_CODE: ForeignSyntax = ForeignSyntax {
 pub(super) static VS_CODE: ForeignSyntax = ForeignSyntax {
     title: "VS Code",
     constructs: &[
-        construct("#file:", "", "attach", READ),
-        construct("#tool:", "", "enable", "write 'Use the tool …' instead"),
+        ForeignConstruct {
+            condition: StartCondition::AtWordStart,
+            ..construct("#file:", "", "attach", READ)
+        },
+        ForeignConstruct {
+            condition: StartCondition::AtWordStart,
+            ..construct("#tool:", "", "enable", "write 'Use the tool …' instead")
+        },
     ],
 };
 /// For programs that only replace placeholders.
@@ -197,7 +234,7 @@ impl ForeignConstruct {
             .lines()
             .next()?;
         let contents = self.parse_contents(rest_of_line)?;
-        if contents.is_empty() || !self.is_construct(&body[..start], contents) {
+        if contents.is_empty() || !self.condition.is_met(&body[..start], contents) {
             return None;
         }
         let end = contents_start + contents.len() + self.close.len();
@@ -218,18 +255,21 @@ impl ForeignConstruct {
         let (contents, _) = rest_of_line.split_once(self.close)?;
         Some(contents)
     }
+}
 
-    /// Returns whether an opening delimiter really starts a construct, given the text before it and
-    /// its contents: in `see @src/main.rs`, `@` does; in `see @someone`, it doesn't.
-    fn is_construct(&self, before: &str, contents: &str) -> bool {
-        // Only delimiters that are also common in ordinary text need a check.
-        match self.open {
-            "!`" | "#file:" | "#tool:" => may_precede_word(before),
-            "@" => may_precede_word(before) && is_path(contents),
-            "$" => is_word_number(before, contents),
-            "{{>" => !contents.contains(['{', '>']) && !contents.trim().is_empty(),
-            "{%" => is_tag(contents),
-            _ => true,
+impl StartCondition {
+    /// Returns whether an opening delimiter starts a construct, given the text before it and the
+    /// contents that the construct would have: in `see @src/main.rs`, `see ` and `src/main.rs`.
+    fn is_met(self, before: &str, contents: &str) -> bool {
+        match self {
+            StartCondition::Always => true,
+            StartCondition::AtWordStart => may_precede_word(before),
+            StartCondition::BeforePath => may_precede_word(before) && is_path(contents),
+            StartCondition::BeforeWordNumber => is_word_number(before, contents),
+            StartCondition::BeforeText => {
+                !contents.contains(['{', '>']) && !contents.trim().is_empty()
+            }
+            StartCondition::BeforeTag => is_tag(contents),
         }
     }
 }
