@@ -14,23 +14,28 @@ const MAX_SKILL_DESCRIPTION: usize = 1024;
 /// Returns a warning for each rule of agentskills.io that a skill breaks, with what agents do with
 /// such a file. Returns none for prompts that aren't skills.
 pub(super) fn skill_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
-    let mut warnings = Vec::new();
-    if prompt.has_base_directory_line {
-        warnings.extend(name_warnings(prompt));
-        warnings.extend(description_warning(prompt));
+    // Only skills tell the agent which folder they are in.
+    let is_skill = prompt.has_base_directory_line;
+    if !is_skill {
+        return Vec::new();
     }
+    let mut warnings = name_warnings(prompt);
+    warnings.extend(description_warning(prompt));
     warnings
 }
 
-/// Warns about a `name` that is missing, differs from the folder's name, or isn't allowed.
+/// Warns about a `name` that is missing, differs from the folder's name, or isn't allowed. One name
+/// can get both of the last two warnings.
 fn name_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
+    // A prompt is called by the name of its folder, so the key `name` is among those without effect.
     let folder = prompt.name.rsplit('/').next().unwrap_or_default();
+    let mut ignored_keys = prompt.ignored_keys.iter();
     let fix = format!("write `name: {}`", to_skill_name(folder));
-    let Some(key) = prompt.ignored_keys.iter().find(|key| key.key == "name") else {
+    let Some(name_key) = ignored_keys.find(|ignored| ignored.key == "name") else {
         let message = "the skill has no `name`, so opencode does not load it";
         return vec![Diagnostic::warning(None, message, fix)];
     };
-    let name = key.value.trim_matches('"');
+    let name = name_key.value.trim_matches('"'); // as in the file, so it may have quotes
     let mut warnings = Vec::new();
     if name != folder {
         let message = format!(
@@ -38,15 +43,19 @@ fn name_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
             quoted(name),
             quoted(folder)
         );
-        warnings.push(Diagnostic::warning(Some(key.position), message, &fix));
+        warnings.push(Diagnostic::warning(Some(name_key.position), message, &fix));
     }
     if !is_skill_name(name) {
         let message = format!(
             "some agents do not load or cannot call the skill {}: a name has lower-case letters, digits and single hyphens, at most {MAX_SKILL_NAME} in all",
             quoted(name)
         );
-        let fix = format!("{fix}, and give the folder the same name");
-        warnings.push(Diagnostic::warning(Some(key.position), message, fix));
+        let fix_of_both = format!("{fix}, and give the folder the same name");
+        warnings.push(Diagnostic::warning(
+            Some(name_key.position),
+            message,
+            fix_of_both,
+        ));
     }
     warnings
 }

@@ -14,23 +14,22 @@ use crate::wording::quoted;
 /// the items of lists are checked, if they have no quotes and are on one line.
 pub(super) fn dropped_text_warnings(yaml: &str, first_line: usize) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    // The indentation of a value whose further lines must be skipped.
-    let mut skipped_indent: Option<usize> = None;
+    // Within a value that may have several lines: the indentation that its further lines exceed.
+    let mut value_indent: Option<usize> = None;
     for (number, line) in (first_line..).zip(yaml.lines()) {
-        let line_indent = line.len() - line.trim_start().len();
-        let is_skipped = skipped_indent.is_some_and(|indent| line_indent > indent);
-        if is_skipped || line.trim().is_empty() {
+        if line.trim().is_empty() {
             continue;
         }
-        skipped_indent = None;
+        let line_indent = line.len() - line.trim_start().len();
+        if value_indent.is_some_and(|indent| line_indent > indent) {
+            continue;
+        }
+        value_indent = None;
         let Some(value_line) = ValueLine::parse(line) else {
             continue;
         };
-        if value_line
-            .value
-            .starts_with(['"', '\'', '[', '{', '|', '>'])
-        {
-            skipped_indent = Some(value_line.indent());
+        if may_have_further_lines(value_line.value) {
+            value_indent = Some(value_line.indent());
         } else if let Some(dropped) = dropped_part(value_line.value) {
             let warning = dropped_text_warning(&value_line, dropped);
             warnings.push(warning.with_position(value_line.position(number)));
@@ -39,28 +38,43 @@ pub(super) fn dropped_text_warnings(yaml: &str, first_line: usize) -> Vec<Diagno
     warnings
 }
 
-/// Returns the first part of a value without quotes that YAML drops: `#12` for `Fix #12`. Returns
-/// `None` if it drops nothing, or only a comment after a boolean or alone in its line.
+/// Returns whether a value is in quotes or brackets, or a block scalar (`|` or `>`), so that the
+/// lines below it may belong to it.
+fn may_have_further_lines(value: &str) -> bool {
+    value.starts_with(['"', '\'', '[', '{', '|', '>'])
+}
+
+/// Returns the first part of a value without quotes that YAML drops: `#12` for `Fix #12`, and
+/// `!important` for `!important look`.
+///
+/// Returns `None` if YAML drops nothing, or only a comment that can't be meant as text: one that is
+/// the whole value, as in `title: # below`, or follows a boolean, as in `required: true # always`.
 fn dropped_part(value: &str) -> Option<&str> {
-    let may_be_cut =
-        value.starts_with(['#', '!', '&']) || value.contains(" #") || value.contains("\t#");
-    let is_comment = value.starts_with("# ");
-    if !may_be_cut || is_comment {
+    let is_only_comment = value.starts_with("# ");
+    if is_only_comment || !may_be_cut(value) {
         return None;
     }
-    let text = read_text(value)?;
+    let text = text_in_yaml(value)?;
     if text == value {
         return None;
     }
-    if value.starts_with(['!', '&']) {
+    let has_tag_or_anchor = value.starts_with(['!', '&']);
+    if has_tag_or_anchor {
         return value.split_whitespace().next();
     }
-    Some(value.strip_prefix(&text)?.trim_start())
+    let comment = value.strip_prefix(&text)?;
+    Some(comment.trim_start())
+}
+
+/// Returns whether a value has a character with which YAML begins a tag, an anchor or a comment.
+/// Saves the parsing of all other values.
+fn may_be_cut(value: &str) -> bool {
+    value.starts_with(['#', '!', '&']) || value.contains(" #") || value.contains("\t#")
 }
 
 /// Returns the text that YAML reads as a value without quotes, e.g. `Fix` for `Fix #12`. Returns
 /// `None` if it reads a boolean, a list or a map, or is not valid.
-fn read_text(value: &str) -> Option<String> {
+fn text_in_yaml(value: &str) -> Option<String> {
     // The item of a list, because a comment alone would be an empty document.
     let item = format!("- {value}");
     let first_line = 1; // arbitrary, because no position is used
