@@ -95,20 +95,7 @@ impl Import {
             written: !self.dry_run,
             ..ImportReport::default()
         };
-        let advice = if self.dry_run {
-            "Nothing was written."
-        } else {
-            "Run the command again to import the rest."
-        };
-        let progress = Progress::start("importing prompts", advice);
-        progress.set_total(originals.prompts.len());
-        for original in originals.prompts {
-            if let Err(error) = self.import_prompt(&original, &target, &mut report) {
-                report.problems.push(original.locate(error));
-            }
-            progress.advance();
-        }
-        drop(progress); // erases its line before the report is printed
+        self.import_all(&originals.prompts, &target, &mut report);
         if self.json {
             output::print_json(&report)?;
         } else {
@@ -126,6 +113,24 @@ impl Import {
             return Ok(ExitCode::FAILURE);
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Imports each prompt, and adds the result to the report. The error of a prompt becomes a
+    /// problem in the report, and doesn't stop the others. Shows the progress meanwhile.
+    fn import_all(&self, prompts: &[Original], target: &Path, report: &mut ImportReport) {
+        let advice = if self.dry_run {
+            "Nothing was written."
+        } else {
+            "Run the command again to import the rest."
+        };
+        let progress = Progress::start("importing prompts", advice);
+        progress.set_total(prompts.len());
+        for original in prompts {
+            if let Err(error) = self.import_prompt(original, target, report) {
+                report.problems.push(original.locate(error));
+            }
+            progress.advance();
+        }
     }
 
     /// Returns the folder to import into.
@@ -179,15 +184,25 @@ impl Import {
         reporter: &Reporter,
     ) -> anyhow::Result<Originals> {
         let text = stdin::text(MAX_FILE, "a prompt", reporter)?;
-        let mut originals = Originals::default();
         let is_hexai = match format {
             Some(format) => format.name == "hexai",
             None => text.trim_start().starts_with('{'),
         };
+        let mut originals = Originals::default();
         if is_hexai {
             originals.add_hexai_lines(&text, Path::new("-"));
-            return Ok(originals);
+        } else {
+            let format = format.unwrap_or(Format::OWN);
+            originals.prompts.push(self.parse_single(format, text)?);
         }
+        Ok(originals)
+    }
+
+    /// Parses the text on standard input as one prompt, which is named with --name.
+    ///
+    /// # Errors
+    /// Fails if there is no valid --name, or the text can't be parsed.
+    fn parse_single(&self, format: &Format, text: String) -> anyhow::Result<Original> {
         let name = self.name.as_deref().context(
             "the prompt on standard input has no name; add one, as in `import - --name review`",
         )?;
@@ -197,15 +212,14 @@ impl Import {
                 in_backticks(name)
             )
         })?;
-        let mut suffixes = format.unwrap_or(Format::OWN).file_suffixes();
+        let mut suffixes = format.file_suffixes();
         let main_suffix = suffixes.next().context("this format has no files")?;
-        originals.prompts.push(Original {
+        Ok(Original {
             prompt: main_suffix.parse(&name, text.as_bytes(), None)?,
             file: PathBuf::from("-"),
             position: None,
             own_markdown: main_suffix.is_own().then_some(text),
-        });
-        Ok(originals)
+        })
     }
 
     /// Converts a prompt, writes it (unless this is a dry run), and adds it to the report, with
@@ -223,11 +237,11 @@ impl Import {
         let name = &original.prompt.name;
         check_file_name(name)?;
         let Imported { text, notes } = convert(original)?;
-        let is_repetition = match report.texts.get(name) {
-            None => false,
-            Some(earlier_text) if *earlier_text == text => true,
-            Some(_) => return Err(same_name_error(name)),
-        };
+        let earlier_text = report.texts.get(name);
+        if earlier_text.is_some_and(|earlier_text| *earlier_text != text) {
+            return Err(same_name_error(name));
+        }
+        let is_repetition = earlier_text.is_some();
         let written_file = self
             .write_prompt(target, name, &text)
             .map_err(|mut error| {
@@ -237,12 +251,13 @@ impl Import {
                 error
             })?;
         match written_file {
-            WrittenFile::Identical(path) => report.unchanged.push(original.imported_to(path)),
-            // Only in a dry run, which has not written the file of the earlier prompt.
-            WrittenFile::New(path) if is_repetition => {
-                report.unchanged.push(original.imported_to(path))
+            WrittenFile::New(path) if !is_repetition => {
+                report.imported.push(original.imported_to(path));
             }
-            WrittenFile::New(path) => report.imported.push(original.imported_to(path)),
+            // In a dry run, a repetition is also new, as the earlier prompt was not written.
+            WrittenFile::New(path) | WrittenFile::Identical(path) => {
+                report.unchanged.push(original.imported_to(path));
+            }
         }
         report.texts.insert(name.clone(), text);
         let name_warning = space_in_name(name);
@@ -264,7 +279,8 @@ impl Import {
         name: &Name,
         text: &str,
     ) -> Result<WrittenFile, Diagnostic> {
-        // Both fail with `AlreadyExists` if there is a prompt of that name.
+        // Both return the path of the new file, and fail with `AlreadyExists` if there is a prompt
+        // of that name.
         let created = if self.dry_run {
             path_of_new_prompt(target, name)
         } else {
@@ -307,6 +323,7 @@ fn split_format_prefix(argument: &Path) -> (Option<&'static Format>, &Path) {
 }
 
 impl Original {
+    /// Returns the entry of this prompt in the report. `path` is its new file.
     fn imported_to(&self, path: PathBuf) -> ImportedPrompt {
         ImportedPrompt {
             name: self.prompt.name.clone(),
@@ -412,11 +429,11 @@ impl ImportReport {
         target: &Path,
         reporter: &Reporter,
     ) {
-        let mut is_any_served = false;
         for ImportedPrompt { name, path, .. } in &self.imported {
             warn_of_same_name(library, name, path, reporter);
-            is_any_served |= is_served(library, name, path);
         }
+        let mut imported = self.imported.iter();
+        let is_any_served = imported.any(|prompt| is_served(library, &prompt.name, &prompt.path));
         if !is_any_served {
             warn_of_unserved(target, reporter);
             return;

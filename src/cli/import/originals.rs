@@ -4,7 +4,7 @@ use crate::agents::prompt_folders_in;
 use crate::cli::agent_names;
 use crate::cli::output::Progress;
 use crate::cli::source_options::PromptSource;
-use crate::library::{Library, Reach, read_confined, relative_path};
+use crate::library::{Found, Library, Reach, read_confined, relative_path};
 use crate::prompt::{
     Diagnostic, FORMATS, Format, IMPORTED, Name, Position, Prompt, Severity, decode_utf8_owned,
     hexai_prompts,
@@ -28,7 +28,8 @@ pub(super) struct Originals {
     pub(super) problems: Vec<Diagnostic>,
     /// The folders that must be imported on their own.
     pub(super) left_out: Vec<LeftOut>,
-    /// The files of the prompts by their names, without symlinks.
+    /// The file of each prompt by its name, with symlinks resolved. A prompt that is found again
+    /// with the same name and file is skipped.
     real_files: BTreeMap<Name, PathBuf>,
 }
 
@@ -163,9 +164,7 @@ fn find_folders_inside(path: &Path) -> Vec<ImportFolder> {
             continue; // plugins contain other people's prompts
         }
         for suffix in format.folders {
-            // The path may end with the first component of the suffix, e.g. `~/.claude`, so also
-            // start from its parent.
-            for base in path.ancestors().take(2) {
+            for base in bases_of(path) {
                 let folder = base.join(suffix);
                 if folder.starts_with(path) && folder.is_dir() {
                     found.push(ImportFolder { format, folder });
@@ -182,11 +181,17 @@ fn find_folders_inside(path: &Path) -> Vec<ImportFolder> {
     found
 }
 
+/// Returns the folders to which the relative folder of a format, such as `.claude/commands`, is
+/// added: the path itself and its parent, because the path may end with `.claude`.
+fn bases_of(path: &Path) -> impl Iterator<Item = &Path> {
+    path.ancestors().take(2)
+}
+
 /// Returns the existing folders inside a path from which agents read prompts. If the path is the
 /// folder of an agent, e.g. `~/.claude`, these are its subfolders.
 fn agent_folders_inside(path: &Path) -> Vec<ImportFolder> {
     let mut inside = Vec::new();
-    for base in path.ancestors().take(2) {
+    for base in bases_of(path) {
         for (format, subfolder) in prompt_folders_in(base) {
             let folder = base.join(subfolder);
             if folder.starts_with(path) && folder.is_dir() {
@@ -204,15 +209,8 @@ fn left_out_folders(
     path: &Path,
     read_folders: &[ImportFolder],
 ) -> Vec<LeftOut> {
-    let mut candidates = agent_folders_inside(path);
-    for (format, folder) in agent_names::prompt_folders() {
-        let is_known = candidates.iter().any(|known| known.folder == folder);
-        if folder.starts_with(path) && !is_known {
-            candidates.push(ImportFolder { format, folder });
-        }
-    }
     let mut left_out = Vec::new();
-    for ImportFolder { format, folder } in candidates {
+    for ImportFolder { format, folder } in all_agent_folders_inside(path) {
         if read_folders.iter().any(|read| read.folder == folder) {
             continue;
         }
@@ -228,6 +226,20 @@ fn left_out_folders(
         }
     }
     left_out
+}
+
+/// Returns the folders inside a path from which agents read prompts, without duplicates. In addition
+/// to those that are named like a folder of an agent, these are the folders of the user's agents,
+/// which settings of the agents may have named. The latter may not exist.
+fn all_agent_folders_inside(path: &Path) -> Vec<ImportFolder> {
+    let mut folders = agent_folders_inside(path);
+    for (format, folder) in agent_names::prompt_folders() {
+        let is_known = folders.iter().any(|known| known.folder == folder);
+        if folder.starts_with(path) && !is_known {
+            folders.push(ImportFolder { format, folder });
+        }
+    }
+    folders
 }
 
 /// Returns the format of a prompt's file if its extension is unique to one format, e.g. `.jsonl`.
@@ -259,11 +271,11 @@ impl Originals {
         let library = Library::of_folder(Some(root.format), root.folder.clone(), reach);
         let listing = library.view().list();
         for problem in listing.problems {
-            let is_wanted = problem
+            let is_in_path = problem
                 .file
                 .as_deref()
                 .is_some_and(|file| file.starts_with(path));
-            if is_wanted && problem.severity() == Severity::Error {
+            if is_in_path && problem.severity() == Severity::Error {
                 self.problems.push(problem);
             }
         }
@@ -274,29 +286,38 @@ impl Originals {
         progress.set_total(listing.found.len());
         for found in &listing.found {
             progress.advance();
-            let Some(file) = found.location().file else {
-                continue;
-            };
-            if !file.starts_with(path) {
-                continue;
-            }
-            let real_file = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
-            let earlier_file = self
-                .real_files
-                .insert(found.name.clone(), real_file.clone());
-            if earlier_file == Some(real_file) {
-                continue; // agents share files by symlinks between their folders
-            }
-            match found.prompt() {
-                Ok(prompt) => self.prompts.push(Original {
-                    prompt: (*prompt).clone(),
-                    position: None,
-                    own_markdown: found.text().ok().filter(|_| root.is_own_markdown(&file)),
-                    file,
-                }),
-                Err(error) => self.problems.push(error),
+            if let Some(file) = found.location().file
+                && file.starts_with(path)
+            {
+                self.add_found(root, found, file);
             }
         }
+    }
+
+    /// Adds a prompt that was found in a folder, or its error. Skips it if it was added before:
+    /// agents share files by symlinks between their folders.
+    fn add_found(&mut self, root: &ImportFolder, found: &Found, file: PathBuf) {
+        let real_file = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
+        let earlier_file = self
+            .real_files
+            .insert(found.name.clone(), real_file.clone());
+        if earlier_file == Some(real_file) {
+            return;
+        }
+        let prompt = match found.prompt() {
+            Ok(prompt) => (*prompt).clone(),
+            Err(error) => return self.problems.push(error),
+        };
+        let mut own_markdown = None;
+        if root.is_own_markdown(&file) {
+            own_markdown = found.text().ok();
+        }
+        self.prompts.push(Original {
+            prompt,
+            file,
+            position: None,
+            own_markdown,
+        });
     }
 
     /// Adds the prompts in a hexai file or, if `path` is a folder, in hexai's files in `folder`.
