@@ -26,7 +26,8 @@ static CURRENT: Mutex<Option<Activity>> = Mutex::new(None);
 /// Set by Ctrl-C.
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Shows the progress of an activity until it is dropped. There is at most one at a time.
+/// Shows the progress of an activity until it is dropped. There is at most one at a time, in
+/// [`CURRENT`], where the thread that draws it finds it.
 pub(crate) struct Progress(());
 
 /// A part of a command that may take long.
@@ -39,6 +40,7 @@ struct Activity {
     started: Instant,
     /// Set while another program may ask the user something on the terminal.
     is_paused: bool,
+    /// Set while the terminal shows the line, which must be erased in the end.
     is_drawn: bool,
 }
 
@@ -51,23 +53,17 @@ enum Amount {
 
 impl Progress {
     /// Starts to show that the command is, e.g., `importing prompts`. `advice` is a sentence that
-    /// says what to do after Ctrl-C.
+    /// says what to do after Ctrl-C. If standard error is no terminal, nothing is ever shown.
     pub(crate) fn start(action: impl Into<String>, advice: &'static str) -> Progress {
         static THREADS: Once = Once::new();
-        if io::stderr().is_terminal() {
-            *lock(&CURRENT) = Some(Activity {
-                action: action.into(),
-                amount: Amount::Unknown,
-                advice,
-                started: Instant::now(),
-                is_paused: false,
-                is_drawn: false,
-            });
-            THREADS.call_once(|| {
-                explain_interrupts();
-                thread::spawn(draw_regularly);
-            });
+        if !io::stderr().is_terminal() {
+            return Progress(());
         }
+        *lock(&CURRENT) = Some(Activity::new(action.into(), advice));
+        THREADS.call_once(|| {
+            explain_interrupts();
+            thread::spawn(draw_regularly);
+        });
         Progress(())
     }
 
@@ -87,7 +83,8 @@ impl Progress {
         }
     }
 
-    /// Shows how much was received, e.g. `12 MiB`. Ends a pause.
+    /// Shows how much was received, e.g. `12 MiB`. Ends a [pause](Progress::pause), because a program
+    /// that receives data has no more questions.
     pub(crate) fn set_size(&self, size: String) {
         if let Some(activity) = &mut *lock(&CURRENT) {
             activity.amount = Amount::Size(size);
@@ -95,7 +92,8 @@ impl Progress {
         }
     }
 
-    /// Erases the line until the next [`Progress::set_size`].
+    /// Erases the line until the next [`Progress::set_size`], so that another program can ask the
+    /// user something, e.g. git for a password.
     pub(crate) fn pause(&self) {
         if let Some(activity) = &mut *lock(&CURRENT) {
             activity.is_paused = true;
@@ -118,6 +116,18 @@ impl Drop for Progress {
 }
 
 impl Activity {
+    /// Returns an activity that starts now.
+    fn new(action: String, advice: &'static str) -> Activity {
+        Activity {
+            action,
+            amount: Amount::Unknown,
+            advice,
+            started: Instant::now(),
+            is_paused: false,
+            is_drawn: false,
+        }
+    }
+
     /// Returns the line to show, e.g. `importing prompts: 1,200 of 20,000`.
     fn line(&self) -> String {
         let action = &self.action;
@@ -137,15 +147,19 @@ impl Activity {
         format!("stopped while {}. {}", self.line(), self.advice)
     }
 
+    /// Draws the line in place of the last one, unless the activity is paused or has just started.
     fn draw(&mut self) {
-        if !self.is_paused && self.started.elapsed() >= DELAY {
-            let columns = terminal_width_if(true).unwrap_or_default();
-            // Without the last column, where some terminals wrap the line.
-            draw_status_line(&truncate(&self.line(), columns.saturating_sub(1)));
-            self.is_drawn = true;
+        let has_just_started = self.started.elapsed() < DELAY;
+        if self.is_paused || has_just_started {
+            return;
         }
+        let columns = terminal_width_if(true).unwrap_or_default();
+        // Without the last column, where some terminals wrap the line.
+        draw_status_line(&truncate(&self.line(), columns.saturating_sub(1)));
+        self.is_drawn = true;
     }
 
+    /// Erases the line, if there is one.
     fn erase(&mut self) {
         if self.is_drawn {
             draw_status_line("");
@@ -194,14 +208,7 @@ mod tests {
 
     #[test]
     fn the_line_and_the_message_after_ctrl_c_say_what_was_done_and_how_to_go_on() {
-        let mut activity = Activity {
-            action: "importing prompts".to_owned(),
-            amount: Amount::Unknown,
-            advice: "Run the command again.",
-            started: Instant::now(),
-            is_paused: false,
-            is_drawn: false,
-        };
+        let mut activity = Activity::new("importing prompts".to_owned(), "Run the command again.");
         assert_eq!(activity.line(), "importing prompts");
         activity.amount = Amount::Count {
             done: 1_200,
