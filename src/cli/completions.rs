@@ -155,11 +155,12 @@ fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueH
         })
 }
 
-/// Returns an argument with many words, such as a prompt and its input, after which clap offers no
-/// options. They would be text there.
+/// Keeps clap from offering options among the words of an argument, such as a prompt and its input,
+/// where they would be text.
 ///
-/// clap offers options again when an argument has its minimum number of words, and nobody types so
-/// many. Nothing is parsed with this argument.
+/// clap offers options as soon as an argument has its minimum number of words. So this sets a
+/// minimum that nobody reaches. It only affects completion, because no line is parsed with this
+/// definition.
 fn without_options_between(words: Arg) -> Arg {
     const MIN_WORDS: usize = 500;
     words.num_args(MIN_WORDS..)
@@ -176,6 +177,7 @@ fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) ->
     ))
 }
 
+/// Replaces the argument's own hint of what its values are, e.g. paths, if there is another hint.
 fn set_hint_if_any(argument: Arg, hint: Option<ValueHint>) -> Arg {
     match hint {
         Some(hint) => argument.value_hint(hint),
@@ -198,6 +200,7 @@ fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<Com
 /// Completes a word after a command such as `expand`: first the name of a prompt, and then the
 /// arguments of that prompt.
 fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+    // The last of these words is the unfinished one, so a single word is an unfinished name.
     match words_of_call(line).as_slice() {
         [name, _, ..] => complete_argument(line, name, unfinished),
         _ => complete_prompt(line, unfinished),
@@ -220,7 +223,7 @@ fn words_of_call(line: &ArgMatches) -> Vec<&String> {
 /// `git/commit`, and `:git:c` to `:git:commit`.
 fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
     let beginning = unfinished.strip_prefix(COLONS).unwrap_or(unfinished);
-    let colon = unfinished.strip_suffix(beginning).unwrap_or_default();
+    let colon = &unfinished[..unfinished.len() - beginning.len()]; // the one that was typed, if any
     let mut candidates = Vec::new();
     for found in library_of(line).view().list().found {
         let Some(name) = spelling_starting_with(&found.name, beginning) else {
@@ -305,6 +308,7 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(is_special)
 }
 
+/// Returns whether a shell treats an unquoted character as more than a part of a word.
 fn is_special(character: char) -> bool {
     character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
@@ -317,7 +321,9 @@ fn library_of(line: &ArgMatches) -> Library {
     source.library()
 }
 
-/// Parses an unfinished line, and ignores its errors. `line` begins with the name of the program.
+/// Parses an unfinished line, which begins with the name of the program. Ignores its errors, so that
+/// the result has what could be parsed. Like in a complete line, options may come before the
+/// command.
 fn parse_unfinished(line: &[OsString], program: &Command) -> ArgMatches {
     // Most shells pass the words as they were typed, including quotes.
     let mut words = Vec::new();

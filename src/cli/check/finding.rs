@@ -40,6 +40,8 @@ struct Findings<'d> {
 }
 
 impl Findings<'_> {
+    /// Divides diagnostics: those whose text occurs in at most [`MAX_PLACES`] places are shown one by
+    /// one, in their order. The others are grouped by their text.
     fn divide(diagnostics: &[Diagnostic]) -> Findings<'_> {
         let mut by_text: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
@@ -62,7 +64,8 @@ impl Findings<'_> {
     }
 }
 
-/// Formats diagnostics with the same text as one finding:
+/// Formats diagnostics with the same text, of which there are more than [`MAX_PLACES`], as one
+/// finding:
 ///
 /// ```text
 /// warning: the skill has no `name`, so opencode does not load it
@@ -217,13 +220,14 @@ fn truncate_end(text: &str, columns: usize) -> String {
 
 /// Truncates a text at its start to fit into `columns`: for 4 columns, `abcdef` becomes `…def`.
 fn truncate_start(text: &str, columns: usize) -> String {
-    // See `truncate_end`.
+    // As in `truncate_end`, first take as many characters as would fit if none were wide.
     let skipped_chars = text.chars().count().saturating_sub(columns);
     let mut end: String = text.chars().skip(skipped_chars).collect();
     let is_complete = skipped_chars == 0;
     if is_complete && end.width() <= columns {
         return end;
     }
+    // `>=` leaves a column for the `…`.
     while end.width() >= columns && !end.is_empty() {
         end.remove(0);
     }
