@@ -129,7 +129,7 @@ struct Checks {
     /// If set, prompts that exceed it get a warning. Otherwise, long prompts are only counted.
     part_limit: Option<AgentLimit>,
     report: Report,
-    /// The folders that were searched for prompts.
+    /// The folders that were searched for prompts, and files from the command line.
     searched_folders: Vec<PathBuf>,
     /// The number of long prompts by folder.
     long_prompt_counts: BTreeMap<PathBuf, usize>,
@@ -148,37 +148,62 @@ impl Checks {
         }
     }
 
-    /// Checks one command-line argument: a prompt, a file or a folder, which may be that of a skill.
-    fn check_path(&mut self, source: &PromptSource, path: &Path) {
-        let (format, folder) = parse_folder(path);
-        let folder = without_parents(folder);
-        if format.is_none() && !folder.exists() {
-            let view = source.library().view();
-            match view.find(&path.to_string_lossy()) {
-                Ok(found) => return self.check_prompt(&view, &found),
-                Err(diagnostic) if may_be_name(path) => {
-                    return self.add_unknown_name(path, diagnostic);
-                }
-                Err(_) => {} // `check_file` will report that the file doesn't exist
-            }
+    /// Checks one command-line argument: a prompt, a file or a folder. If the argument names a format,
+    /// as in `claude:DIR`, it is always a folder.
+    fn check_path(&mut self, source: &PromptSource, argument: &Path) {
+        let (format, path) = parse_folder(argument);
+        let path = without_parents(path);
+        if format.is_some() {
+            return self.check_folder(source, format, path);
         }
-        let skill_file = folder.join("SKILL.md");
-        if format.is_none() && skill_file.is_file() {
+        if !path.exists() {
+            return self.check_missing_path(source, argument, path);
+        }
+        let skill_file = path.join("SKILL.md");
+        if skill_file.is_file() {
             return self.check_file(source, &skill_file);
         }
+        if !path.is_dir() {
+            self.check_file(source, &path);
+            self.searched_folders.push(path); // a test file may have no prompt, and isn't counted then
+            return;
+        }
+        match enclosing_program_folder(&path) {
+            Some(root) => self.check_subfolder(source, root, &path),
+            None => self.check_folder(source, None, path),
+        }
+    }
+
+    /// Checks the prompt whose name is `argument`, because there is nothing at the path. If there is
+    /// no such prompt either, reports that.
+    fn check_missing_path(&mut self, source: &PromptSource, argument: &Path, path: PathBuf) {
+        let view = source.library().view();
+        match view.find(&argument.to_string_lossy()) {
+            Ok(found) => self.check_prompt(&view, &found),
+            Err(error) if may_be_name(argument) => self.add_unknown_name(argument, error),
+            Err(_) => self.check_file(source, &path), // reports that the file doesn't exist
+        }
+    }
+
+    /// Checks the prompts in a folder. Without a format, the path determines it.
+    fn check_folder(
+        &mut self,
+        source: &PromptSource,
+        format: Option<&'static Format>,
+        folder: PathBuf,
+    ) {
         self.searched_folders.push(folder.clone());
-        if format.is_none() && !folder.is_dir() {
-            return self.check_file(source, &folder);
-        }
-        if format.is_none()
-            && let Some(root) = enclosing_program_folder(&folder)
-        {
-            let format = Format::for_folder(root);
-            let library = source.library_of(Some(format), root.to_owned());
-            return self.check_view(&library.view(), Some(&folder));
-        }
         self.add_hints_about_programs(&folder);
         self.check_view(&source.library_of(format, folder).view(), None);
+    }
+
+    /// Checks the prompts in a subfolder of a program's folder. The names of prompts depend on that
+    /// folder, so all of it is read.
+    fn check_subfolder(&mut self, source: &PromptSource, root: &Path, subfolder: &Path) {
+        self.searched_folders.push(subfolder.to_owned());
+        let format = Format::for_folder(root);
+        let library = source.library_of(Some(format), root.to_owned());
+        self.check_view(&library.view(), Some(subfolder));
     }
 
     /// Checks the prompts and test files of a view, or only those in `subfolder`.
