@@ -135,23 +135,7 @@ impl Push {
         let address = options.store.required_address()?;
         let store = open(&address)?;
         let stored = store.files();
-        let deletes_all = self.prune && files.is_empty();
-        let may_delete_all = self.force;
-        ensure!(
-            !deletes_all || may_delete_all,
-            "{} has no prompts: --prune would delete everything in the store ({}). If you want that, add --force",
-            path_in_backticks(folder),
-            count(stored.len(), "file")
-        );
-        let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
-        if self.prune {
-            for path in stored.keys() {
-                // Not `files.contains_key`: that lacks the files that the store rejects.
-                if !folder.join(&**path).exists() {
-                    paths.insert(Arc::clone(path));
-                }
-            }
-        }
+        self.check_prune(&files, &stored)?;
         let sides = Sides {
             target: SyncTarget::Store,
             folder,
@@ -160,7 +144,7 @@ impl Push {
             agreed: AgreedTexts::load(folder, &address),
             target_texts: &stored,
             new_texts: &files,
-            paths,
+            paths: self.paths_to_compare(&files, &stored),
             overwritten: &options.overwrite,
             overwrites_all: options.overwrite_all,
         };
@@ -177,6 +161,37 @@ impl Push {
             Ok(store.push(&edits, &stored)?)
         })
     }
+
+    /// Checks that the push doesn't delete all files in the store, unless --force was passed.
+    ///
+    /// # Errors
+    /// Fails if it would, because of --prune and a folder without prompts.
+    fn check_prune(&self, files: &StoredTexts, stored: &StoredTexts) -> anyhow::Result<()> {
+        let deletes_all = self.prune && files.is_empty();
+        let may_delete_all = self.force;
+        ensure!(
+            !deletes_all || may_delete_all,
+            "{} has no prompts: --prune would delete everything in the store ({}). If you want that, add --force",
+            path_in_backticks(&self.options.folder),
+            count(stored.len(), "file")
+        );
+        Ok(())
+    }
+
+    /// Returns the paths of all files in the folder and, with --prune, of the stored files that the
+    /// folder lacks, which are to be deleted.
+    fn paths_to_compare(&self, files: &StoredTexts, stored: &StoredTexts) -> BTreeSet<Arc<str>> {
+        let mut paths: BTreeSet<Arc<str>> = files.keys().cloned().collect();
+        if self.prune {
+            for path in stored.keys() {
+                // Not `files.contains_key`: that lacks the files that the store rejects.
+                if !self.options.folder.join(&**path).exists() {
+                    paths.insert(Arc::clone(path));
+                }
+            }
+        }
+        paths
+    }
 }
 
 /// The files to compare for a pull.
@@ -191,6 +206,7 @@ struct PullTexts {
 }
 
 impl PullTexts {
+    /// Reads the files in the store, and the local files at the same paths.
     fn read(store: &Postgres, folder: &Path) -> PullTexts {
         let mut texts = PullTexts::default();
         for (path, text) in store.files() {
@@ -351,6 +367,7 @@ impl SyncOptions {
             }
         }
         for path in same_paths {
+            // Both sides have this text now, so either may be recorded.
             agreed.set(&path, sides.new_texts.get(&path).map(|text| &**text));
         }
         if let Err(error) = agreed.save(&self.folder, address) {
