@@ -89,6 +89,7 @@ enum ExpansionOutcome {
 }
 
 impl ExpansionOutcome {
+    /// Expands a call or, if a service renders the prompt, only returns the request to that service.
     fn of_call(found: &Found, bound: &BoundCall<'_>) -> ExpansionOutcome {
         match found.request(bound) {
             Some(Ok(request)) => ExpansionOutcome::NeedsService(request),
@@ -171,22 +172,27 @@ struct Layers {
 /// Finds the layer of a prompt at `location`, and the prompts that it overrides.
 fn find_layers(view: &View, found: &Found, location: &Location) -> Layers {
     // In order of precedence, so that this prompt overrides all those after it.
-    let mut prompts = view.get_all(&found.name).into_iter();
-    let mut own = None;
-    for prompt in prompts.by_ref() {
-        if prompt.location() == *location {
-            own = Some(prompt.layer);
-            break;
-        }
-    }
+    let prompts = view.get_all(&found.name);
+    let Some(index) = prompts
+        .iter()
+        .position(|prompt| prompt.location() == *location)
+    else {
+        return Layers {
+            own: None,
+            shadowed: Vec::new(),
+        };
+    };
     let mut shadowed = Vec::new();
-    for other in prompts {
+    for other in &prompts[index + 1..] {
         shadowed.push(ShadowedPrompt {
             layer: other.layer,
             source: other.location().display,
         });
     }
-    Layers { own, shadowed }
+    Layers {
+        own: Some(prompts[index].layer),
+        shadowed,
+    }
 }
 
 /// Returns the paths of the included files, without those that the caller may not see.
@@ -367,7 +373,7 @@ struct FilledInText {
 /// `None` if the prompt cannot be filled in, e.g. because a service renders it.
 fn fill_in(prompt: &Prompt, binding: &Binding<'_>) -> Option<FilledInText> {
     let complete_binding = with_placeholders_as_values(prompt, binding);
-    let mut value_ranges_by_message = Vec::new();
+    let mut value_ranges_by_message = Vec::new(); // one entry for each message of the result
     let messages = prompt.expand_bound(&complete_binding, |pieces| {
         let message = join_with_ranges(pieces);
         // Empty messages are omitted from the result, so they must not be counted here.
