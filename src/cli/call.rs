@@ -44,6 +44,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl CallArgs {
+    /// Returns the first word, which is the name of the prompt or the path of its file.
     pub(super) fn name(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
@@ -132,8 +133,9 @@ impl CallArgs {
         })
     }
 
-    /// Returns the call without the text from standard input. If there will be such text, the
-    /// first `-` among the words marks the position at which to insert it.
+    /// Returns the call, to which the text from standard input has to be added. If standard input is
+    /// not a terminal, the first `-` after the name marks the position of that text, and is no input
+    /// itself.
     ///
     /// # Errors
     /// Fails if `--arg` sets the same argument twice.
@@ -157,6 +159,7 @@ impl CallArgs {
     }
 }
 
+/// Returns whether a command has the option `--name`.
 fn has_option(command: &Command, name: &str) -> bool {
     let mut options = command.get_arguments();
     options.any(|option| option.get_long() == Some(name))

@@ -199,7 +199,9 @@ struct SettingsFile {
     settings: LoadedSettings,
 }
 
-/// Reads the settings file and the environment variables, and merges them into the options.
+/// Reads the settings file and the environment variables, and merges them into `source`, whose
+/// options take precedence. Without a settings file, the defaults apply. Errors are added to
+/// `source.settings.problems`.
 pub(super) fn load(source: &mut PromptSource) {
     let file = match path(&source.config) {
         Some(path) => read_file(path, &source.config),
@@ -213,10 +215,11 @@ pub(super) fn load(source: &mut PromptSource) {
         .extend(user_folders::ignored_variable_errors());
 }
 
+/// Reads a settings file. If that fails, the result is unusable, and contains the error. A missing
+/// file is the same as an empty one, unless `--config` named it.
 fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {
     let mut file = match read_text(&path) {
         Ok(text) => parse(&path, &text),
-        // The file may be missing unless `--config` named it explicitly.
         Err(error) if error.kind() == ErrorKind::NotFound && options.config.is_none() => {
             SettingsFile::default()
         }
@@ -572,8 +575,12 @@ pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
     let Some(remaining_text) = remaining_text else {
         return Ok(None);
     };
-    let is_all = remaining_text.trim().is_empty();
-    file.edited = if is_all { None } else { Some(remaining_text) };
+    let is_file_needed = !remaining_text.trim().is_empty();
+    file.edited = if is_file_needed {
+        Some(remaining_text)
+    } else {
+        None // deletes the file
+    };
     Ok(Some(file))
 }
 
@@ -587,13 +594,18 @@ fn text_without_trusted(text: &str) -> Result<Option<String>, TomlError> {
     let (Some(key_span), Some(list_span)) = (key.span(), list.span()) else {
         return Ok(None);
     };
-    let start = text[..key_span.start]
-        .rfind('\n')
-        .map_or(0, |newline| newline + 1);
-    let end = text[list_span.end..]
-        .find('\n')
-        .map_or(text.len(), |newline| list_span.end + newline + 1);
-    Ok(Some(format!("{}{}", &text[..start], &text[end..])))
+    // Remove whole lines, from the one with the key to the one with the end of the list.
+    let first_line_start = match text[..key_span.start].rfind('\n') {
+        Some(newline) => newline + 1,
+        None => 0,
+    };
+    let next_line_start = match text[list_span.end..].find('\n') {
+        Some(newline) => list_span.end + newline + 1,
+        None => text.len(),
+    };
+    let text_before = &text[..first_line_start];
+    let text_after = &text[next_line_start..];
+    Ok(Some(format!("{text_before}{text_after}")))
 }
 
 /// Sets a key, and keeps the comment on its line if the key exists.

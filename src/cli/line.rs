@@ -65,8 +65,9 @@ pub(super) fn find_command(words: &[OsString], program: &clap::Command) -> Begin
         if !is_option(word) {
             return Beginning::Command(position);
         }
-        if word == "--" {
-            position += 1; // the command follows
+        let separates_command = word == "--";
+        if separates_command {
+            position += 1;
             continue;
         }
         let Some(option) = find_option(program, word) else {
@@ -109,6 +110,7 @@ pub(super) fn begins_with_command(words: &[OsString]) -> bool {
     words.get(FIRST_WORD).is_some_and(|word| !is_option(word))
 }
 
+/// Returns whether a word begins with `-`, which `-` and `--` also do.
 pub(super) fn is_option(word: &OsStr) -> bool {
     word.as_encoded_bytes().starts_with(b"-")
 }
@@ -121,10 +123,11 @@ pub(super) fn begins_with_colon(word: &OsStr) -> bool {
 /// options on both sides of it: `--prompts a list --prompts b` becomes
 /// `list --prompts a --prompts b`.
 ///
-/// A `--` before the command is dropped.
-///
 /// If the command is the name of a prompt with a colon, inserts `expand`: `--project :review x`
-/// becomes `expand --project :review x`. If the command is unknown, doesn't change the order.
+/// becomes `expand --project :review x`. If the command is unknown, returns the words unchanged, so
+/// that the parser reports it. Otherwise, drops a `--` before the command.
+///
+/// `words` begins with the name of the program, and has a word at `position`.
 pub(super) fn command_first(
     words: &[OsString],
     position: usize,
@@ -134,17 +137,15 @@ pub(super) fn command_first(
     let words_before = words[FIRST_WORD..position].iter();
     let options = words_before.filter(|word| *word != "--").cloned();
     let mut ordered = vec![program_name];
+    let mut end = position; // of the words of the command, which are moved
     if begins_with_colon(&words[position]) {
         ordered.push("expand".into());
-        ordered.extend(options);
-        ordered.extend_from_slice(&words[position..]);
-        return ordered;
-    }
-    if program.find_subcommand(&words[position]).is_none() {
+    } else if program.find_subcommand(&words[position]).is_some() {
+        end += command_word_count(&words[position..]);
+        ordered.extend_from_slice(&words[position..end]);
+    } else {
         return words.to_vec();
     }
-    let end = position + command_word_count(&words[position..]);
-    ordered.extend_from_slice(&words[position..end]);
     ordered.extend(options);
     ordered.extend_from_slice(&words[end..]);
     ordered

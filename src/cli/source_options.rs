@@ -182,7 +182,8 @@ impl PromptSource {
     /// Opens the selected database, if there is one, and waits for the first attempt to read it.
     /// Returns whether a database is selected.
     ///
-    /// If the database can't be used, the error replaces the settings, and no prompts are served.
+    /// If the database can't be used, the error replaces the settings, and no prompts are served. The
+    /// result is true in this case, too.
     #[cfg(feature = "store")]
     pub(super) fn open_store(&mut self) -> bool {
         let has_folders = !self.folders.prompts.is_empty();
@@ -268,11 +269,15 @@ impl PromptSource {
         }
     }
 
-    /// Returns the working folder if prompts of its project may be served. `None` if no project can
-    /// be trusted.
+    /// Returns the working folder, in which to look for a project, or `None` if no prompts of
+    /// projects may be served: neither was `--project` passed, nor is there a list of trusted ones.
     fn project_folder<'f>(&self, working_folder: Option<&'f Path>) -> Option<&'f Path> {
         let serves_projects = self.project || self.settings.trust.is_some();
-        working_folder.filter(|_| serves_projects)
+        if serves_projects {
+            working_folder
+        } else {
+            None
+        }
     }
 
     /// Returns the library without the project's own prompts. It does include the prompts that the
@@ -310,21 +315,29 @@ impl PromptSource {
     /// Skips folders that `--prompts` has already added.
     fn add_agents(&self, mut library: Library, working_folder: Option<&Path>) -> Library {
         if let Some(project) = self.project_folder(working_folder) {
-            let trust = self.project_trust();
-            let home = dirs::home_dir();
-            let home = home.as_deref();
-            for (format, subfolder) in project_agent_folders(project, home) {
-                let contains_plugins = !format.plugin.is_empty();
-                if !contains_plugins {
-                    let prompts = Project::new(project, home, &subfolder, format, trust.clone());
-                    library = library.with(prompts);
-                }
-            }
+            library = self.add_project_of_agents(library, project);
         }
         let explicit_folders = self.folders.parsed_prompts();
         for (format, path) in agent_names::prompt_folders() {
-            if explicit_folders.iter().all(|(_, folder)| *folder != path) {
+            let is_explicit = explicit_folders.iter().any(|(_, folder)| *folder == path);
+            if !is_explicit {
                 library = library.with_agent_folder(path, format, working_folder);
+            }
+        }
+        library
+    }
+
+    /// Adds the prompts that agents read in a project, e.g. those in `.claude/commands`, as far as
+    /// the project is trusted.
+    fn add_project_of_agents(&self, mut library: Library, project: &Path) -> Library {
+        let trust = self.project_trust();
+        let home = dirs::home_dir();
+        let home = home.as_deref();
+        for (format, subfolder) in project_agent_folders(project, home) {
+            let contains_plugins = !format.plugin.is_empty();
+            if !contains_plugins {
+                let prompts = Project::new(project, home, &subfolder, format, trust.clone());
+                library = library.with(prompts);
             }
         }
         library
@@ -423,6 +436,8 @@ impl PromptSource {
         }
     }
 
+    /// Returns whether a path is in one of the folders that the user or an agent of the user keeps
+    /// prompts in, or in this program's configuration folder.
     fn is_in_own_folder(&self, path: &Path) -> bool {
         let mut folders: Vec<PathBuf> = user_folders::config().into_iter().collect();
         for (_, folder) in self.folders.parsed_prompts() {
