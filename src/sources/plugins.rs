@@ -57,25 +57,27 @@ impl Plugins {
         }
     }
 
-    /// Returns the prompts of one plugin.
+    /// Returns the prompts of one plugin, which are cached. Returns none if it is not installed, or
+    /// if the list of plugins can't be read.
     fn prompts_of(&self, plugin: &str) -> Arc<PluginPrompts> {
         self.prompts.get(plugin, |trace| {
             let plugins = self.installation().plugins(Some(plugin), trace);
             let plugins = plugins.unwrap_or_default(); // `list` reports the error
-            Arc::new(self.read_all(&plugins, trace))
+            Arc::new(self.read_prompts(&plugins, trace))
         })
     }
 
-    /// Returns the prompts of all plugins.
+    /// Returns the prompts of all plugins, which are cached.
     fn all_prompts(&self) -> Arc<PluginPrompts> {
         self.prompts
-            .get(ALL_PLUGINS, |trace| self.read_everything(trace))
+            .get(ALL_PLUGINS, |trace| self.read_all_plugins(trace))
     }
 
-    /// Reads the list of plugins and the prompts of all plugins.
-    fn read_everything(&self, trace: &mut Trace) -> Arc<PluginPrompts> {
+    /// Reads the list of plugins, and finds the prompts of all of them. If the list can't be read,
+    /// returns its error as the only problem.
+    fn read_all_plugins(&self, trace: &mut Trace) -> Arc<PluginPrompts> {
         match self.installation().plugins(None, trace) {
-            Ok(plugins) => Arc::new(self.read_all(&plugins, trace)),
+            Ok(plugins) => Arc::new(self.read_prompts(&plugins, trace)),
             Err(problem) => {
                 trace.mark_uncacheable(); // no stamp reveals that the error is gone
                 Arc::new(PluginPrompts {
@@ -86,6 +88,7 @@ impl Plugins {
         }
     }
 
+    /// Returns what decides which plugins are enabled.
     fn installation(&self) -> Installation<'_> {
         Installation {
             root: &self.root,
@@ -93,8 +96,8 @@ impl Plugins {
         }
     }
 
-    /// Finds the prompts of the given plugins.
-    fn read_all(&self, plugins: &[Plugin], trace: &mut Trace) -> PluginPrompts {
+    /// Finds the prompts of the given plugins. Skips a plugin outside of the readable folders.
+    fn read_prompts(&self, plugins: &[Plugin], trace: &mut Trace) -> PluginPrompts {
         let mut prompts = PluginPrompts::default();
         for plugin in plugins {
             // A symlink or the list of plugins may point to any folder.
@@ -110,6 +113,19 @@ impl Plugins {
             reader.add_prompts();
         }
         prompts
+    }
+}
+
+impl PluginPrompts {
+    /// Returns the prompt with exactly this name, such as `documents/pdf`.
+    fn find(&self, name: &Name) -> Option<Found> {
+        for folder in &self.folders {
+            if let Some(found) = folder.find(name) {
+                return Some(found);
+            }
+        }
+        let mut files = self.files.iter();
+        files.find(|found| found.name == *name).cloned()
     }
 }
 
@@ -182,28 +198,42 @@ impl PluginReader<'_> {
         Some(file)
     }
 
-    /// Adds the skill in `folder`. If that is the folder of the plugin, whose name may be a version,
-    /// the name of the skill is the `name` in its file or, without one, that of the plugin.
+    /// Adds the skill in `folder`, which is named after the folder, unless that is the folder of
+    /// the plugin. `file` is its `SKILL.md`.
     fn add_skill(&mut self, file: &Path, folder: &Path, format: &'static Format) {
         let parent = folder.parent().unwrap_or(folder);
-        if folder != self.plugin.folder {
+        if folder == self.plugin.folder {
+            self.add_plugin_as_skill(file, parent, format);
+        } else {
             self.add_file(file, parent, format);
-            return;
         }
+    }
+
+    /// Adds the plugin itself, whose folder contains a `SKILL.md`, as a skill. `parent` contains
+    /// that folder.
+    ///
+    /// The folder may be named after a version. So the skill is named after the `name` in its file
+    /// or, without one, after the plugin: `documents/pdf` or `documents/documents`. It is skipped if
+    /// that is not a name that can be typed.
+    fn add_plugin_as_skill(&mut self, file: &Path, parent: &Path, format: &'static Format) {
         let Some(&kind) = format.files.first() else {
             return;
         };
-        let name = self.name_in_skill(file, kind);
-        let name = name.as_deref().unwrap_or(&self.plugin.name);
-        if let Ok(name) = Name::new(&format!("{}/{name}", self.plugin.name)) {
-            let skill = PromptFile {
-                path: file.into(),
-                kind,
-                may_be_linked: true, // nobody has checked the path for symlinks
-            };
-            let files = self.files_at(parent, format);
-            self.prompts.files.push(files.handle_for(name, skill));
-        }
+        let plugin_name = &self.plugin.name;
+        let skill_name = match self.name_in_skill(file, kind) {
+            Some(name) => name,
+            None => plugin_name.clone(),
+        };
+        let Ok(name) = Name::new(&format!("{plugin_name}/{skill_name}")) else {
+            return;
+        };
+        let skill = PromptFile {
+            path: file.into(),
+            kind,
+            may_be_linked: true, // nobody has checked the path for symlinks
+        };
+        let files = self.files_at(parent, format);
+        self.prompts.files.push(files.handle_for(name, skill));
     }
 
     /// Returns the `name` in the frontmatter of a skill.
@@ -222,6 +252,7 @@ impl PluginReader<'_> {
         }
     }
 
+    /// Returns a reader of the prompt files in a folder of the plugin.
     fn files_at(&self, folder: &Path, format: &'static Format) -> Arc<Files> {
         let root = self.root_at(folder, format);
         let about = About::new(self.plugins.about.layer, format, Some(root.path.clone()));
@@ -243,31 +274,28 @@ impl Source for Plugins {
         &self.about
     }
 
+    /// Finds `documents/pdf` in the plugin `documents`, without looking at other plugins.
     fn find(&self, name: &Name) -> Option<Found> {
         let (plugin, _) = name.split_once('/')?;
-        let prompts = self.prompts_of(plugin);
-        let in_folder = prompts.folders.iter().find_map(|folder| folder.find(name));
-        in_folder.or_else(|| {
-            prompts
-                .files
-                .iter()
-                .find(|found| found.name == *name)
-                .cloned()
-        })
+        self.prompts_of(plugin).find(name)
     }
 
+    /// Lists the prompts of all enabled plugins.
     fn list(&self) -> Listing {
         let prompts = self.all_prompts();
-        let files = Listing {
+        let mut listings = Vec::new();
+        for folder in &prompts.folders {
+            listings.push(folder.list());
+        }
+        listings.push(Listing {
             found: prompts.files.clone(),
             problems: self.problems(),
             ..Listing::default()
-        };
-        let mut listings: Vec<Listing> = prompts.folders.iter().map(Source::list).collect();
-        listings.push(files);
+        });
         Listing::default().merge(listings.into_iter())
     }
 
+    /// Returns the prompt in a file of an enabled plugin.
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         let prompts = self.all_prompts();
         if let Some(found) = prompts.files.iter().find(|found| found.is_in(path)) {
@@ -277,6 +305,7 @@ impl Source for Plugins {
         folders.find_map(|folder| folder.find_by_path(path))
     }
 
+    /// Returns why the folder of plugins, the list of plugins or a part of a plugin can't be read.
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems: Vec<Diagnostic> = self.root.problem().into_iter().collect();
         problems.extend(self.all_prompts().problems.iter().cloned());
@@ -287,7 +316,7 @@ impl Source for Plugins {
     fn watch(&self, watched: &mut Watched) {
         let prompts = self
             .prompts
-            .get_traced(ALL_PLUGINS.as_ref(), |trace| self.read_everything(trace));
+            .get_traced(ALL_PLUGINS.as_ref(), |trace| self.read_all_plugins(trace));
         watched.add_root(&self.root, &prompts.trace);
         for path in prompts.trace.paths() {
             watched.add_path(path);

@@ -2,7 +2,7 @@
 
 use crate::library::{Reach, Root, Trace, is_hidden, read_confined};
 use crate::prompt::{Diagnostic, Kind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,15 +44,15 @@ impl Installation<'_> {
         only: Option<&str>,
         trace: &mut Trace,
     ) -> Result<Vec<Plugin>, Diagnostic> {
-        let list_path = self.root.path.join(INSTALLED_LIST);
         trace.record(&self.root.path);
-        let mut plugins = if trace.record(&list_path).is_some() {
+        let list_path = self.root.path.join(INSTALLED_LIST);
+        let has_list = trace.record(&list_path).is_some();
+        let mut plugins = if has_list {
             self.listed_plugins(&list_path, trace)?
+        } else if let Some(name) = only {
+            self.plugins_in_subfolders(vec![name.to_owned()], trace)
         } else {
-            let names = match only {
-                Some(name) => vec![name.to_owned()],
-                None => subfolder_names(&self.root.path),
-            };
+            let names = subfolder_names(&self.root.path);
             self.plugins_in_subfolders(names, trace)
         };
         if let Some(name) = only {
@@ -62,36 +62,47 @@ impl Installation<'_> {
         Ok(plugins)
     }
 
-    /// Returns the plugins in Claude Code's list that are enabled.
+    /// Returns the plugins in Claude Code's list that are enabled in the working folder.
+    ///
+    /// # Errors
+    /// The list can't be read.
     fn listed_plugins(
         &self,
         list_path: &Path,
         trace: &mut Trace,
     ) -> Result<Vec<Plugin>, Diagnostic> {
+        let list = self.read_list(list_path)?;
+        let settings = self.settings(trace);
+        let mut plugins = Vec::new();
+        for (id, installations) in &list {
+            if !is_enabled(&settings, id) {
+                continue;
+            }
+            let Some(folder) = self.installed_folder(installations) else {
+                continue; // it is only installed for other projects
+            };
+            let (name, marketplace) = id.split_once('@').unwrap_or((id, ""));
+            plugins.push(Plugin {
+                name: name.to_owned(),
+                folder: folder.into(),
+                marketplace: marketplace.to_owned(),
+            });
+        }
+        Ok(plugins)
+    }
+
+    /// Reads Claude Code's list, and returns the installations of each `NAME@MARKETPLACE`.
+    fn read_list(&self, list_path: &Path) -> Result<Map<String, Value>, Diagnostic> {
         let json = read_confined(list_path, &self.root.reach)
             .map_err(|problem| problem.in_file(list_path))?;
-        let list: Value = match serde_json::from_slice(&json) {
+        let mut list: Value = match serde_json::from_slice(&json) {
             Ok(list) => list,
             Err(error) => return Err(invalid_list(list_path, &error.to_string())),
         };
-        let Some(entries) = list["plugins"].as_object() else {
-            return Err(invalid_list(list_path, "it has no object `plugins`"));
-        };
-        let settings = self.settings(trace);
-        let mut plugins = Vec::new();
-        for (id, installations) in entries {
-            let (name, marketplace) = id.split_once('@').unwrap_or((id, ""));
-            if is_enabled(&settings, id)
-                && let Some(folder) = self.installed_folder(installations)
-            {
-                plugins.push(Plugin {
-                    name: name.to_owned(),
-                    folder: folder.into(),
-                    marketplace: marketplace.to_owned(),
-                });
-            }
+        match list.get_mut("plugins").map(Value::take) {
+            Some(Value::Object(plugins)) => Ok(plugins),
+            _ => Err(invalid_list(list_path, "it has no object `plugins`")),
         }
-        Ok(plugins)
     }
 
     /// Returns the folder of the first installation that is for the user, or for a project that
@@ -115,6 +126,8 @@ impl Installation<'_> {
         None
     }
 
+    /// Returns whether the working folder is in the folder `project`, after resolving symlinks. It
+    /// is not if it is unknown.
     fn is_in_project(&self, project: &Path) -> bool {
         let Some(working_folder) = self.working_folder else {
             return false;
@@ -160,7 +173,8 @@ impl Installation<'_> {
     }
 
     /// Returns whether the rules of an extension enable it in the working folder. The last rule that
-    /// covers the folder decides. Without one, the extension is enabled.
+    /// covers the folder decides: `["!/home/me/*", "/home/me/work/*"]` enables the extension in
+    /// `/home/me/work`, and disables it elsewhere in `/home/me`. Without such a rule, it is enabled.
     fn is_allowed_by(&self, rules: &Value) -> bool {
         let Some(working_folder) = self.working_folder else {
             return true;
@@ -168,9 +182,10 @@ impl Installation<'_> {
         let mut is_allowed = true;
         for rule in rules.as_array().into_iter().flatten() {
             let rule = rule.as_str().unwrap_or_default();
+            let disables = rule.starts_with('!');
             let pattern = rule.strip_prefix('!').unwrap_or(rule);
             if rule_covers(pattern, working_folder) {
-                is_allowed = !rule.starts_with('!');
+                is_allowed = !disables;
             }
         }
         is_allowed

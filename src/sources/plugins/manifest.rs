@@ -57,13 +57,15 @@ impl Manifest {
     pub(super) fn paths(&self, subfolder: &str, plugin_folder: &Path) -> Vec<PathBuf> {
         let usual_folder = plugin_folder.join(subfolder);
         let mut paths = self.listed_paths(subfolder, plugin_folder);
-        let has_list = !paths.is_empty();
-        let has_skills = has_list || usual_folder.is_dir();
-        if subfolder == "skills" && !has_skills && self.is_skill(plugin_folder) {
-            return vec![plugin_folder.to_owned()];
+        if paths.is_empty() {
+            let lacks_skills = subfolder == "skills" && !usual_folder.is_dir();
+            if lacks_skills && self.is_skill(plugin_folder) {
+                return vec![plugin_folder.to_owned()];
+            }
+            return vec![usual_folder];
         }
         let is_list_complete = subfolder == "commands" || self.is_whole_marketplace;
-        if !has_list || !is_list_complete {
+        if !is_list_complete {
             paths.push(usual_folder);
         }
         paths
