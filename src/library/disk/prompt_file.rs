@@ -36,6 +36,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// Returns the files of the folder `root`, which is on disk.
     pub(crate) fn new(root: Root, about: About) -> Files {
         Files {
             root,
@@ -226,24 +227,35 @@ impl FileHandle {
     /// Fails if the file can't be read. A parse error is stored in [`FileContents::prompt`]
     /// instead.
     fn read(&self, trace: &mut Trace) -> Result<FileContents, Diagnostic> {
-        let mut modified = None;
-        let bytes = match &self.draft {
-            Some(draft) => draft.text.as_bytes().to_vec(),
-            None => {
-                // Before the file is read. Otherwise, a change in between would be recorded as the
-                // state of the old contents, which would then be cached for good.
-                modified = self.files.record(&self.file.path, trace);
-                self.read_saved(trace)?
-            }
-        };
+        if let Some(draft) = &self.draft {
+            let bytes = draft.text.as_bytes().to_vec();
+            let not_saved = None;
+            return Ok(self.parse_contents(bytes, not_saved, trace));
+        }
+        // Before the file is read. Otherwise, a change in between would be recorded as the state of
+        // the old contents, which would then be cached for good.
+        let modified = self.files.record(&self.file.path, trace);
+        let bytes = self.read_saved(trace)?;
+        Ok(self.parse_contents(bytes, modified, trace))
+    }
+
+    /// Parses the contents of the draft or the file. `modified` is when the file was modified.
+    fn parse_contents(
+        &self,
+        bytes: Vec<u8>,
+        modified: Option<SystemTime>,
+        trace: &mut Trace,
+    ) -> FileContents {
         let prompt = self.parse(&bytes, trace);
-        Ok(FileContents {
+        FileContents {
             bytes,
             prompt: prompt.map_err(|diagnostic| self.with_path(diagnostic)),
             modified,
-        })
+        }
     }
 
+    /// Reads the file, even if there is a draft. Marks the trace as uncacheable if the cache
+    /// couldn't notice that the result has changed.
     fn read_saved(&self, trace: &mut Trace) -> Result<Vec<u8>, Diagnostic> {
         if self.file.may_be_linked && self.files.root.reach.is_confined() {
             trace.mark_uncacheable(); // no stamp reveals whether the target is still readable
@@ -380,6 +392,8 @@ impl Handle for FileHandle {
         attached_files(&self.files.root, prompt, &self.file.path)
     }
 
+    /// Returns the warnings of the prompt, and the errors of its attachments. If the prompt can't be
+    /// read or parsed, returns that error alone.
     fn check(&self) -> Vec<Diagnostic> {
         let prompt = match self.prompt() {
             Ok(prompt) => prompt,
