@@ -29,12 +29,14 @@ pub(super) struct Builtin {
 }
 
 impl Builtin {
+    /// Returns the source of the built-in prompts that every caller may see.
     pub(super) fn for_everybody() -> Builtin {
         Builtin {
             about: About::new(Layer::BUILTIN, Format::OWN, None),
         }
     }
 
+    /// Returns the source of the built-in prompts that only callers who may edit prompts see.
     pub(super) fn for_editors() -> Builtin {
         let mut builtin = Builtin::for_everybody();
         builtin.about.for_editors = true;
@@ -46,6 +48,7 @@ impl Builtin {
         FOR_EDITORS.contains(&prompt.name.as_str()) == self.about.for_editors
     }
 
+    /// Wraps a built-in prompt as the result of a search.
     fn found(&self, prompt: &Arc<BuiltinPrompt>) -> Found {
         Found::new(prompt.name.clone(), &self.about, Arc::clone(prompt))
     }
@@ -56,12 +59,14 @@ impl Source for Builtin {
         &self.about
     }
 
+    /// Returns the built-in prompt with this name, if this source provides it.
     fn find(&self, name: &Name) -> Option<Found> {
         let mut prompts = PROMPTS.iter().filter(|prompt| self.provides(prompt));
         let prompt = prompts.find(|prompt| prompt.name == *name)?;
         Some(self.found(prompt))
     }
 
+    /// Lists the built-in prompts that this source provides.
     fn list(&self) -> Listing {
         let prompts = PROMPTS.iter().filter(|prompt| self.provides(prompt));
         Listing {

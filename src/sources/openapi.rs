@@ -126,6 +126,10 @@ impl OpenApi {
         content
     }
 
+    /// Reads and parses the document.
+    ///
+    /// # Errors
+    /// It is missing, too large, or not an OpenAPI document.
     fn read_document(&self) -> Result<Document, Diagnostic> {
         let bytes = read_file(&self.path, MAX_DOCUMENT)?;
         document::parse(&decode_utf8_owned(bytes)?, &self.options)
@@ -175,12 +179,14 @@ impl Source for OpenApi {
         &self.about
     }
 
+    /// Finds the prompt of the operation with this name. Does not call the service.
     fn find(&self, name: &Name) -> Option<Found> {
         let content = self.content();
         let prompt = content.prompts.get(name)?;
         Some(self.to_found(prompt))
     }
 
+    /// Lists the prompts that the document describes, with all problems of the document.
     fn list(&self) -> Listing {
         let content = self.content();
         let prompts = content.prompts.values();
@@ -191,6 +197,8 @@ impl Source for OpenApi {
         }
     }
 
+    /// Returns an error if the document can't be read. Errors about its contents are only in the
+    /// list.
     fn problems(&self) -> Vec<Diagnostic> {
         let mut problems = self.content().problems.clone();
         problems.retain(|problem| matches!(problem.kind, Kind::NotFound | Kind::Unreadable));
@@ -213,6 +221,7 @@ impl Source for OpenApi {
         Some(finding.in_file(&*self.path))
     }
 
+    /// Watches the document.
     fn watch(&self, watched: &mut Watched) {
         watched.add_path(&self.path);
     }

@@ -117,7 +117,10 @@ impl Postgres {
     }
 }
 
-/// See [`Postgres::init`].
+/// Creates the tables of the store. Returns `false` if they exist already.
+///
+/// # Errors
+/// The tables cannot be created, or another program uses their names.
 async fn create_tables(address: &Address) -> Result<bool, Diagnostic> {
     let Connection { client, .. } = address.connect().await?;
     match with_timeout(STATEMENT_TIMEOUT, client.batch_execute(CREATE_TABLES)).await {
@@ -188,6 +191,7 @@ impl Source for Arc<Postgres> {
         self.shared.folder.about()
     }
 
+    /// Finds a prompt among the files in memory, which a background task keeps up to date.
     fn find(&self, name: &Name) -> Option<Found> {
         self.shared.folder.find(name)
     }
@@ -204,6 +208,7 @@ impl Source for Arc<Postgres> {
         listing
     }
 
+    /// Returns why the last attempt to load the files failed, if it did.
     fn problems(&self) -> Vec<Diagnostic> {
         lock(&self.shared.failure).iter().cloned().collect()
     }

@@ -83,6 +83,8 @@ impl Source for Project {
         }
     }
 
+    /// Lists the served prompts of the project. Leaves out those whose text the user must be shown
+    /// first.
     fn list(&self) -> Listing {
         match self.served_prompts() {
             Some(Ok(served)) => {
@@ -98,10 +100,12 @@ impl Source for Project {
         }
     }
 
+    /// Returns the prompt in a file, if the file is in the served folder of prompts.
     fn find_by_path(&self, path: &Path) -> Option<Result<Found, Diagnostic>> {
         self.served_prompts()?.ok()?.folder.find_by_path(path)
     }
 
+    /// Returns why the folder of prompts can't be read. There are no problems without such a folder.
     fn problems(&self) -> Vec<Diagnostic> {
         match self.served_prompts() {
             Some(Ok(served)) => served.folder.problems(),
@@ -237,6 +241,8 @@ impl Project {
             .is_some_and(|root| root.git.is_file())
     }
 
+    /// Returns how far the user trusts the prompts in a folder. A project that the user named is
+    /// trusted, because it has no trust settings.
     fn trust_level(&self, folder: &Path) -> TrustLevel {
         match &self.trust {
             Some(trust) => trust.level(folder),
@@ -338,6 +344,7 @@ impl Project {
 }
 
 impl ProjectPrompts for Project {
+    /// Returns the served folder of prompts, e.g. `/repo/.prompts`.
     fn folder(&self) -> Option<PathBuf> {
         let served = self.served_prompts()?.ok()?;
         Some(served.folder.files.root.path.clone())
@@ -384,6 +391,8 @@ impl ProjectPrompts for Project {
         ))
     }
 
+    /// Explains why the prompt with this name is not served: it is in a linked worktree, and the
+    /// user was not shown its text. `None` if it is served, or doesn't exist.
     fn withheld_hint(&self, name: &Name) -> Option<String> {
         let worktree = self.served_worktree()?;
         let found = worktree.folder.find(name)?;

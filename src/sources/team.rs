@@ -145,12 +145,14 @@ impl Source for TeamLayer {
         &self.about
     }
 
+    /// Finds a prompt in the cached list, without asking the server.
     fn find(&self, name: &Name) -> Option<Found> {
         let list = self.team.list();
         let listed = list.prompts.get(&**name)?;
         Some(self.found(name.clone(), listed))
     }
 
+    /// Lists the prompts in the cached list. Skips names that are not valid here.
     fn list(&self) -> Listing {
         let mut listing = Listing::default();
         for listed in self.team.list().prompts.values() {

@@ -62,6 +62,7 @@ impl Folder {
         }
     }
 
+    /// Lists the folder, bypassing the cache.
     fn scan(&self, trace: &mut Trace) -> Arc<Listing> {
         Arc::new(scan(&self.files, trace))
     }
@@ -72,6 +73,8 @@ impl Source for Folder {
         &self.files.about
     }
 
+    /// Returns the prompt with exactly this name, e.g. the one in `git/commit.md` for `git/commit`.
+    /// Its file exists, but was not opened.
     fn find(&self, name: &Name) -> Option<Found> {
         self.names.get(name.as_str(), |trace| {
             let Some(file) = self.files.resolve(name, trace) else {
@@ -83,6 +86,7 @@ impl Source for Folder {
         })
     }
 
+    /// Lists the prompts in the folder. It is only scanned again after a change.
     fn list(&self) -> Listing {
         let listing = self.scans.get(ONLY_KEY, |trace| self.scan(trace));
         listing.as_ref().clone()
@@ -110,16 +114,19 @@ impl Source for Folder {
         Some(self.files.handle_at(path))
     }
 
+    /// Returns an error if the folder can't be read. Its files are not checked.
     fn problems(&self) -> Vec<Diagnostic> {
         self.files.root.problem().into_iter().collect()
     }
 
+    /// Watches everything that was read to list the folder.
     fn watch(&self, watched: &mut Watched) {
         let key = OsStr::new(ONLY_KEY);
         let listing = self.scans.get_traced(key, |trace| self.scan(trace));
         watched.add_root(&self.files.root, &listing.trace);
     }
 
+    /// Returns the folder as a store. `None` if its files belong to another program or to a pack.
     fn store(&self) -> Option<Result<Arc<dyn Store>, Diagnostic>> {
         // The files of a pack are copies, which the next update replaces.
         let is_pack = self.files.about.layer == Layer::PACK;

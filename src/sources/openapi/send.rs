@@ -100,8 +100,8 @@ impl<'o> Service<'o> {
             .map_err(|error| self.with_operation(error))
     }
 
-    /// See [`Service::send`]. The errors are clauses about the service, such as `did not answer in
-    /// time`.
+    /// Sends a request for a prompt, and returns the messages in the reply. The messages of errors
+    /// are clauses about the service, such as `did not answer in time`.
     fn send_and_parse(&self, request: &ServiceRequest) -> Result<Messages, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let reply = self.request(request, &secrets)?;
@@ -118,8 +118,8 @@ impl<'o> Service<'o> {
             .map_err(|error| self.with_operation(error))
     }
 
-    /// See [`Service::fetch_status`]. The errors are clauses about the service, such as `did not
-    /// answer in time`.
+    /// Sends a `GET` request to the base address, and returns the status of the reply. The messages
+    /// of errors are clauses about the service, such as `did not answer in time`.
     fn get_base_url(&self) -> Result<u16, Diagnostic> {
         let secrets = read_secrets(&self.options.headers)?;
         let request = ServiceRequest {

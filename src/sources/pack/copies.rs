@@ -143,6 +143,7 @@ struct PackGuard {
 }
 
 impl TextGuard for PackGuard {
+    /// Rejects a file whose contents aren't exactly those that the lock lists for its path.
     fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         self.pack
             .verify_file(&relative_path(&self.folder, path), bytes)
