@@ -8,7 +8,7 @@
 //! Claude Code replaces `$1` in every file, even in a price such as `$5/month`. Here, it is text
 //! unless the file shows that it takes words: with `argument-hint`, `arguments` or `$ARGUMENTS[1]`.
 
-use super::frontmatter::Dialect;
+use super::frontmatter::{Dialect, Frontmatter};
 use super::markdown::{self, MarkdownSource};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::foreign_syntax::{CLAUDE_CODE, CURSOR, NONE, OPENCODE};
@@ -124,22 +124,29 @@ fn into_claude_prompt(mut source: MarkdownSource, name: &Name) -> Prompt {
     prompt
 }
 
-/// Declares the words of the text that the body uses, such as `$ARGUMENTS[1]`, and returns the
-/// syntax of the file.
+/// Declares the words of the text that the body uses, and returns the syntax of the file.
+///
+/// `$ARGUMENTS[1]` is a word in every file. `$1` is one only if the file shows that it takes words,
+/// because otherwise it may be a price.
 fn declare_words(source: &mut MarkdownSource) -> &'static PlaceholderSyntax {
     let first_number = 0;
+    // Must come first: an argument that is declared here shows that the file takes words.
     source.declare_words(&INDEXED_WORDS, first_number);
-    let frontmatter = &source.frontmatter;
-    let has_hint = frontmatter
-        .ignored_keys
-        .iter()
-        .any(|ignored| ignored.key == "argument-hint");
-    let has_words = !frontmatter.arguments.is_empty();
-    if !has_hint && !has_words && !frontmatter.has_arguments_key {
+    if !has_signs_of_words(&source.frontmatter) {
         return &CLAUDE_SYNTAX;
     }
     source.declare_words(&NUMBERED_WORDS, first_number);
     &CLAUDE_WORDS_SYNTAX
+}
+
+/// Returns whether a file shows that it takes single words: it has an argument, or the key
+/// `arguments` or `argument-hint`.
+fn has_signs_of_words(frontmatter: &Frontmatter) -> bool {
+    let has_hint = frontmatter
+        .ignored_keys
+        .iter()
+        .any(|ignored| ignored.key == "argument-hint");
+    has_hint || frontmatter.has_arguments_key || !frontmatter.arguments.is_empty()
 }
 
 /// Returns whether a message has a placeholder such as `$ARGUMENTS` or `$name`, not just
