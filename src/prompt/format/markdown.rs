@@ -134,14 +134,8 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
     let Some(frontmatter) = frontmatter::read(yaml, dialect, &mut warnings)? else {
         return Ok(source_without_keys(dialect, text, &split));
     };
-    if let Some(position) = frontmatter.jinja_position
-        && dialect != Dialect::Own
-    {
-        return Err(Diagnostic::error(
-            Some(position),
-            "`engine: jinja` is only for Markdown prompts in a folder of your own",
-            "put the prompt into such a folder, or delete the key",
-        ));
+    if dialect != Dialect::Own {
+        reject_jinja(&frontmatter)?;
     }
     if !matches!(dialect, Dialect::Own | Dialect::Claude) {
         // These programs are just as lenient, so the author need not fix anything.
@@ -153,6 +147,18 @@ pub(crate) fn read(dialect: Dialect, text: &str) -> Result<MarkdownSource, Diagn
         dropped_text_warnings: dropped_text_warnings(yaml, FIRST_KEY_LINE),
         ..MarkdownSource::new(frontmatter, split.body, split.body_line)
     })
+}
+
+/// Fails if the frontmatter, of a file of another program, has the key `engine: jinja`.
+fn reject_jinja(frontmatter: &Frontmatter) -> Result<(), Diagnostic> {
+    let Some(position) = frontmatter.jinja_position else {
+        return Ok(());
+    };
+    Err(Diagnostic::error(
+        Some(position),
+        "`engine: jinja` is only for Markdown prompts in a folder of your own",
+        "put the prompt into such a folder, or delete the key",
+    ))
 }
 
 /// Returns the source of a file whose lines between the first two `---` have no keys, e.g. because
@@ -330,21 +336,15 @@ impl MarkdownSource {
                 .is_none()
         });
         if self.frontmatter.has_messages {
-            self.warn_about_misspelled_markers(&body, &markers, origins);
+            let misspelled_warnings = self.misspelled_marker_warnings(&body, origins);
+            if markers.is_empty() && misspelled_warnings.is_empty() {
+                self.warnings.push(no_marker_warning());
+            }
+            self.warnings.extend(misspelled_warnings);
             return split_at_markers(&body, markers, self.body_position);
         }
-        if let Some(marker) = markers.iter().find(|marker| !marker.is_escaped) {
-            let line = quoted(body[marker.line.clone()].trim());
-            let position = self
-                .body_position
-                .position_cursor(&body)
-                .advance_to(marker.line.start);
-            self.warnings.push(Diagnostic::warning(
-                Some(position),
-                format!("{line} is text, because the frontmatter has no `messages: true`"),
-                "write `messages: true` if it is meant to begin a message, or a backslash before it",
-            ));
-        }
+        let marker_warning = self.ineffective_marker_warning(&body, &markers);
+        self.warnings.extend(marker_warning);
         Ok(vec![MessageTemplate::new(
             Role::User,
             body,
@@ -352,44 +352,48 @@ impl MarkdownSource {
         )])
     }
 
-    /// Warns about lines of a body with `messages: true` that look like a marker but are text. If
-    /// there are none, and no `markers` either, warns that the key has no effect.
-    fn warn_about_misspelled_markers(
-        &mut self,
-        body: &str,
-        markers: &[Marker],
-        origins: &LineOrigins,
-    ) {
-        let warning_count_before = self.warnings.len();
+    /// Returns a warning about the first marker of a body without `messages: true`, unless all
+    /// markers are escaped.
+    fn ineffective_marker_warning(&self, body: &str, markers: &[Marker]) -> Option<Diagnostic> {
+        let marker = markers.iter().find(|marker| !marker.is_escaped)?;
+        let line = quoted(body[marker.line.clone()].trim());
+        let position = self
+            .body_position
+            .position_cursor(body)
+            .advance_to(marker.line.start);
+        Some(Diagnostic::warning(
+            Some(position),
+            format!("{line} is text, because the frontmatter has no `messages: true`"),
+            "write `messages: true` if it is meant to begin a message, or a backslash before it",
+        ))
+    }
+
+    /// Returns a warning about each line of a body with `messages: true` that looks like a marker
+    /// but is text. Code and the lines of included files are skipped.
+    fn misspelled_marker_warnings(&self, body: &str, origins: &LineOrigins) -> Vec<Diagnostic> {
+        let mut warnings = Vec::new();
         let mut positions = self.body_position.position_cursor(body);
         let code = Code::find_in(body);
-        let mut line_start = 0;
+        let mut next_line_start = 0;
         for line in body.split_inclusive('\n') {
-            let position = positions.advance_to(line_start);
-            let is_own_text =
-                origins.line_origin(position).file.is_none() && !code.contains(line_start);
-            line_start += line.len();
+            let line_start = next_line_start;
+            next_line_start += line.len();
             let Some(role) = role_of_misspelled_marker(line) else {
                 continue;
             };
-            if is_own_text {
-                let message = format!("{} is text, not a marker", quoted(line.trim()));
-                let fix = format!(
-                    "write `{}` alone in a line if it is meant to begin a message",
-                    Marker::text_for(role)
-                );
-                self.warnings
-                    .push(Diagnostic::warning(Some(position), message, fix));
+            let position = positions.advance_to(line_start);
+            let is_included = origins.line_origin(position).file.is_some();
+            if is_included || code.contains(line_start) {
+                continue;
             }
+            let message = format!("{} is text, not a marker", quoted(line.trim()));
+            let fix = format!(
+                "write `{}` alone in a line if it is meant to begin a message",
+                Marker::text_for(role)
+            );
+            warnings.push(Diagnostic::warning(Some(position), message, fix));
         }
-        let has_misspelled_markers = self.warnings.len() > warning_count_before;
-        if markers.is_empty() && !has_misspelled_markers {
-            self.warnings.push(Diagnostic::warning(
-                None,
-                "`messages: true` has no effect, because the body has no marker",
-                "write `<!-- assistant -->` or `<!-- user -->` alone in the line above each message, or delete the key",
-            ));
-        }
+        warnings
     }
 
     /// Builds the prompt of a file in this program's own format. `origins` maps the lines of the
@@ -451,6 +455,15 @@ impl MarkdownSource {
         }
         prompt
     }
+}
+
+/// Returns the warning that `messages: true` has no effect.
+fn no_marker_warning() -> Diagnostic {
+    Diagnostic::warning(
+        None,
+        "`messages: true` has no effect, because the body has no marker",
+        "write `<!-- assistant -->` or `<!-- user -->` alone in the line above each message, or delete the key",
+    )
 }
 
 /// Derives the description of a prompt without one from the first paragraph, and a missing title
