@@ -316,8 +316,8 @@ fn bind_argument<'v>(
     }
 }
 
-/// Returns the joined values for each placeholder that stands for several arguments. Empty values
-/// are left out: there are fewer words than arguments.
+/// Returns the text for each placeholder that stands for several arguments, e.g. `b c` for
+/// `${@:2}`. The keys are the indexes of the arguments.
 fn join_slices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> HashMap<Range<usize>, String> {
     let mut slices = HashMap::new();
     for placeholder in prompt.placeholders() {
@@ -325,16 +325,25 @@ fn join_slices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> HashMap<Rang
             continue;
         }
         let indexes = argument_indexes(arguments, placeholder);
-        slices.entry(indexes.clone()).or_insert_with(|| {
-            let mut values: Vec<&str> = Vec::new();
-            for bound in &arguments[indexes] {
-                values.push(&bound.value);
-            }
-            values.retain(|value| !value.is_empty());
-            values.join(" ")
-        });
+        // Placeholders often repeat, and the values can be long.
+        if !slices.contains_key(&indexes) {
+            let text = join_values(&arguments[indexes.clone()]);
+            slices.insert(indexes, text);
+        }
     }
     slices
+}
+
+/// Joins the values of arguments with spaces. Those after the last word of the call are empty, and
+/// left out.
+fn join_values(arguments: &[BoundArgument<'_>]) -> String {
+    let mut values: Vec<&str> = Vec::new();
+    for bound in arguments {
+        if !bound.value.is_empty() {
+            values.push(&bound.value);
+        }
+    }
+    values.join(" ")
 }
 
 /// Returns the indexes of the arguments for which a placeholder stands: `1..3` for `${@:2:2}`.
@@ -413,10 +422,10 @@ fn check_choices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMess
     let mut strict_messages = Vec::new();
     let mut warnings = Vec::new();
     for (argument, bound) in prompt.arguments.iter().zip(arguments) {
-        if bound.origin == Origin::Default
-            || argument.allows(&bound.value)
-            || !prompt.uses_argument(argument)
-        {
+        if bound.origin == Origin::Default || argument.allows(&bound.value) {
+            continue;
+        }
+        if !prompt.uses_argument(argument) {
             continue;
         }
         let message = format!(
@@ -434,15 +443,22 @@ fn check_choices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> ChoiceMess
             ));
         }
     }
-    let mut error = None;
-    if !strict_messages.is_empty() {
-        error = Some(Diagnostic::new(
-            Kind::NotAChoice,
-            strict_messages.join(", and "),
-            format!("write {}", usage_in_backticks(prompt)),
-        ));
+    ChoiceMessages {
+        error: choice_error(prompt, &strict_messages),
+        warnings,
     }
-    ChoiceMessages { error, warnings }
+}
+
+/// Joins the messages about strict arguments into one error. Returns `None` if there are none.
+fn choice_error(prompt: &Prompt, messages: &[String]) -> Option<Diagnostic> {
+    if messages.is_empty() {
+        return None;
+    }
+    Some(Diagnostic::new(
+        Kind::NotAChoice,
+        messages.join(", and "),
+        format!("write {}", usage_in_backticks(prompt)),
+    ))
 }
 
 /// Returns the values of a call that passes them by name. A value named `input` takes precedence

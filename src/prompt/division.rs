@@ -89,6 +89,8 @@ pub(super) struct GivenValue<'v> {
 }
 
 impl GivenValue<'_> {
+    /// Appends a space and a word. The value is no longer a single word then, but the rest of the
+    /// text.
     fn append_word(&mut self, word: &str) {
         let text = self.text.to_mut();
         text.push(' ');
@@ -515,20 +517,25 @@ fn free_slots(prompt: &Prompt, pairs: &[TextPair<'_>]) -> Vec<Slot> {
     let has_required = prompt.arguments.iter().any(|argument| argument.required);
     let optional_are_slots = !has_input && !has_required;
     let mut slots = Vec::new();
-    let mut has_used_slot = has_input;
     if has_input {
         slots.push(Slot::Input);
     }
-    // Backwards, so that the later slots are known.
+    // Whether the body uses one of the slots so far. From the last argument to the first, these are
+    // the slots after the current argument.
+    let mut has_used_slot = has_input;
     for (index, argument) in prompt.arguments.iter().enumerate().rev() {
         let is_set_by_pair = pairs.iter().any(|pair| pair.argument_index == index);
         let is_positional = argument.required || optional_are_slots;
+        if is_set_by_pair || !is_positional {
+            continue;
+        }
         let is_used = prompt.uses_argument(argument);
         let would_lose_text = !is_used && has_used_slot;
-        if is_positional && !is_set_by_pair && !would_lose_text {
-            slots.push(Slot::Argument(index));
-            has_used_slot |= is_used;
+        if would_lose_text {
+            continue;
         }
+        slots.push(Slot::Argument(index));
+        has_used_slot |= is_used;
     }
     slots.reverse();
     slots

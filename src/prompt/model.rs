@@ -192,11 +192,12 @@ impl Prompt {
         }
     }
 
-    /// Returns the `name` in the frontmatter of a file of another program.
+    /// Returns the value of the key `name` in the frontmatter, which some programs use instead of
+    /// the name of the file. Returns `None` if there is no such key.
     pub(crate) fn name_in_file(&self) -> Option<&str> {
         let mut keys = self.ignored_keys.iter();
-        keys.find(|ignored| ignored.key == "name")
-            .map(|ignored| ignored.value.as_str())
+        let name_key = keys.find(|ignored| ignored.key == "name")?;
+        Some(&name_key.value)
     }
 
     /// Creates a prompt without messages.
@@ -345,7 +346,9 @@ impl Prompt {
     /// Returns whether the input receives a share when text is divided among arguments and input.
     /// Otherwise, the input is the whole text or isn't used.
     pub(super) fn has_input_slot(&self) -> bool {
-        self.has_input_placeholder() || (self.has_placeholders() && self.appends_input())
+        // Only a pattern of fabric can have placeholders, and append its input as well.
+        let appends_share = self.has_placeholders() && self.appends_input();
+        self.has_input_placeholder() || appends_share
     }
 
     /// Returns whether each argument gets one word of the text, and the input is the whole text.
