@@ -473,15 +473,17 @@ impl Splitter<'_> {
             }
             Escape::Dollar => self.is_end_of_double_dollar(opening.start),
         };
+        if is_escaped {
+            return OpeningMeaning::Escaped;
+        }
         match placeholder {
-            _ if is_escaped => OpeningMeaning::Escaped,
             Some(placeholder) => OpeningMeaning::Placeholder(placeholder),
             None => OpeningMeaning::Text,
         }
     }
 
-    /// Returns whether an opening is a `$` that Claude Code would replace whatever the arguments are:
-    /// before a digit, as in `$1`, or before `ARGUMENTS`.
+    /// Returns whether an opening is the `$` of `$1` or `$ARGUMENTS`. Claude Code replaces these in
+    /// every file, but here they can be text.
     fn is_word_or_input(&self, opening_start: usize) -> bool {
         let Some(after) = self.body[opening_start..].strip_prefix('$') else {
             return false;
@@ -590,11 +592,14 @@ impl PlaceholderForm {
             ArgumentNames::Digit => parse_digit(rest, names)?,
             ArgumentNames::Index => self.parse_index(rest, names)?,
             ArgumentNames::Shell => shell_parameter::parse(rest, names)?,
-            _ if self.close.is_empty() => self.parse_unclosed_name(rest, names)?,
-            _ => self.parse_closed_name(rest, names)?,
+            ArgumentNames::None
+            | ArgumentNames::Exact
+            | ArgumentNames::Spaced
+            | ArgumentNames::WithHint => self.parse_name(rest, names)?,
         };
         let end = body.len() - found.after.len();
         let default = found.default.map(|default| {
+            // It ends before the closing brace, as in `${1:-HEAD}`.
             let default_end = end - "}".len();
             default_end - default.len()..default_end
         });
@@ -606,14 +611,15 @@ impl PlaceholderForm {
     }
 
     /// Returns the offset at which a placeholder in this form can start within an opening, which is
-    /// a run of braces or angle brackets, or the single character `$`.
+    /// a run of braces or angle brackets, or the single character `$`. Returns `None` if the run is
+    /// too short or too long for this form.
     fn start_within(&self, opening: &Range<usize>) -> Option<usize> {
         if self.matches_in_longer_run {
+            if opening.len() < self.open.len() {
+                return None;
+            }
             // The last braces of the run belong to the placeholder.
-            return opening
-                .end
-                .checked_sub(self.open.len())
-                .filter(|start| *start >= opening.start);
+            return Some(opening.end - self.open.len());
         }
         // Of a delimiter such as `${input:`, the opening covers only the `$`.
         let can_match = self.open.starts_with('$') || opening.len() == self.open.len();
@@ -637,6 +643,16 @@ impl PlaceholderForm {
     /// Returns whether this form can refer to an argument and `name` is a declared one.
     fn is_argument(&self, name: &str, names: &DeclaredNames) -> bool {
         self.arguments != ArgumentNames::None && names.sorted.contains(name)
+    }
+
+    /// Parses the name of an argument or of the input at the start of `rest`, and the closing
+    /// delimiter if the form has one.
+    fn parse_name<'b>(&self, rest: &'b str, names: &DeclaredNames) -> Option<FoundName<'b>> {
+        if self.close.is_empty() {
+            self.parse_unclosed_name(rest, names)
+        } else {
+            self.parse_closed_name(rest, names)
+        }
     }
 
     /// Parses a name and the closing delimiter, e.g. `name}}` or `name:hint}}`, at the start of
