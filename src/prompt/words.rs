@@ -28,9 +28,8 @@ fn next_word_start(text: &str, from: usize) -> Option<usize> {
 /// text with many unclosed quotes would take quadratic time. Use a new one for each text.
 #[derive(Default)]
 pub(super) struct QuoteFinder {
-    no_closing_single_left: bool,
-    no_closing_double_left: bool,
-    unclosed_marks: Vec<char>,
+    /// The opening quotes and quotation marks that nothing closes in the rest of the text.
+    unclosed: Vec<char>,
 }
 
 /// Typographic quotation marks, each with the marks that can close it. Keyboards of phones and
@@ -70,16 +69,17 @@ impl QuoteFinder {
     ///
     /// Calls for the same text must have ascending `open`.
     fn find_closing(&mut self, text: &str, open: usize) -> Option<usize> {
-        let is_unclosed = match text.as_bytes()[open] {
-            b'\'' => &mut self.no_closing_single_left,
-            b'"' => &mut self.no_closing_double_left,
-            _ => return None,
-        };
-        if *is_unclosed || follows_letter(text, open) {
+        let quote = char::from(text.as_bytes()[open]);
+        if !matches!(quote, '\'' | '"') {
+            return None;
+        }
+        if self.unclosed.contains(&quote) || follows_letter(text, open) {
             return None;
         }
         let closing = find_closing_quote(text, open);
-        *is_unclosed = closing.is_none();
+        if closing.is_none() {
+            self.unclosed.push(quote);
+        }
         closing
     }
 
@@ -90,16 +90,14 @@ impl QuoteFinder {
     fn quoted_value(&mut self, text: &str, start: usize) -> Option<QuotedValue> {
         let open = text[start..].chars().next()?;
         let (_, closing_marks) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)?;
-        if self.unclosed_marks.contains(&open) {
+        if self.unclosed.contains(&open) {
             return None;
         }
         let inside_start = start + open.len_utf8();
         for (offset, character) in text[inside_start..].char_indices() {
             let position = inside_start + offset;
             let end = position + character.len_utf8();
-            let is_apostrophe = character == '’'
-                && follows_letter(text, position)
-                && starts_with_letter(&text[end..]);
+            let is_apostrophe = character == '’' && is_between_letters(text, position..end);
             if closing_marks.contains(&character) && !is_apostrophe {
                 return Some(QuotedValue {
                     inside: inside_start..position,
@@ -107,7 +105,7 @@ impl QuoteFinder {
                 });
             }
         }
-        self.unclosed_marks.push(open);
+        self.unclosed.push(open);
         None
     }
 }
@@ -128,9 +126,7 @@ fn find_closing_quote(text: &str, open: usize) -> Option<usize> {
             }
             continue;
         }
-        let is_apostrophe = quote == b'\''
-            && follows_letter(text, candidate)
-            && starts_with_letter(&text[search_start..]);
+        let is_apostrophe = quote == b'\'' && is_between_letters(text, candidate..search_start);
         if !is_apostrophe {
             return Some(candidate);
         }
@@ -143,13 +139,16 @@ fn starts_with_escape(text: &str) -> bool {
     text.starts_with("\\\"") || text.starts_with("\\\\")
 }
 
+/// Returns whether a letter or digit precedes the byte offset of a quote, as in `it's`.
 fn follows_letter(text: &str, quote_offset: usize) -> bool {
     let before = text[..quote_offset].chars().next_back();
     before.is_some_and(char::is_alphanumeric)
 }
 
-fn starts_with_letter(text: &str) -> bool {
-    text.starts_with(char::is_alphanumeric)
+/// Returns whether the quote in a byte range has a letter or digit on both sides, so that it is an
+/// apostrophe.
+fn is_between_letters(text: &str, quote: Range<usize>) -> bool {
+    follows_letter(text, quote.start) && text[quote.end..].starts_with(char::is_alphanumeric)
 }
 
 /// Returns the byte offset of the end of a word. `start` is its start, or an offset inside of it.
