@@ -381,36 +381,46 @@ impl MapReader<'_> {
         for (index, node) in self.take_argument_nodes().into_iter().enumerate() {
             let position = node.position;
             let Some(argument) = self.argument_from(node) else {
-                // Claude Code ignores such an item, too, so its files get no warning.
-                if self.dialect != Dialect::Claude {
-                    let number = index + 1;
-                    let message = format!("argument {number} has no usable name, and is ignored");
-                    let fix = "write `- name: …`, with a name without spaces or braces";
-                    self.warn(position, message, fix);
-                }
+                self.warn_about_unusable_name(position, index + 1);
                 continue;
             };
             let name = &argument.name;
             if self.dialect == Dialect::Claude && is_ignored_by_claude_code(name) {
                 continue;
             }
-            if arguments.iter().any(|earlier| earlier.name == *name) {
-                let quoted_name = quoted(name);
-                let message =
-                    format!("the argument {quoted_name} is declared twice; the first is used");
-                let fix = "give one of the two another name, or delete it";
-                self.warn(position, message, fix);
-            } else if arguments.len() == MAX_ARGUMENTS {
+            let is_repeated = arguments.iter().any(|earlier| earlier.name == *name);
+            if is_repeated {
+                self.warn_about_repeated_argument(position, name);
+                continue;
+            }
+            if arguments.len() == MAX_ARGUMENTS {
                 return Err(Diagnostic::error(
                     Some(position),
                     format!("more than {MAX_ARGUMENTS} arguments are declared"),
                     "declare fewer, or take them all as `{{input}}`",
                 ));
-            } else {
-                arguments.push(argument);
             }
+            arguments.push(argument);
         }
         Ok(arguments)
+    }
+
+    /// Warns about the item of `arguments` with this number, the first one being 1. Claude Code
+    /// ignores such an item, too, so its files get no warning.
+    fn warn_about_unusable_name(&mut self, position: Position, number: usize) {
+        if self.dialect == Dialect::Claude {
+            return;
+        }
+        let message = format!("argument {number} has no usable name, and is ignored");
+        let fix = "write `- name: …`, with a name without spaces or braces";
+        self.warn(position, message, fix);
+    }
+
+    fn warn_about_repeated_argument(&mut self, position: Position, name: &str) {
+        let name = quoted(name);
+        let message = format!("the argument {name} is declared twice; the first is used");
+        let fix = "give one of the two another name, or delete it";
+        self.warn(position, message, fix);
     }
 
     /// Takes `arguments` and returns its items, each of which is a name or a map.

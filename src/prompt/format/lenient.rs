@@ -96,13 +96,14 @@ impl KeyBlock<'_> {
         if let Some(node) = self.parse_yaml(self.text, budget)? {
             return Ok(node);
         }
-        let warning_count_before = warnings.len();
-        let text_with_quotes = quote_invalid_values(self.text, self.line, warnings);
+        let mut quote_warnings = Vec::new();
+        let text_with_quotes = quote_invalid_values(self.text, self.line, &mut quote_warnings);
+        let is_unchanged = quote_warnings.is_empty();
+        warnings.append(&mut quote_warnings);
         if let Some(node) = self.parse_yaml(&text_with_quotes, budget)? {
             return Ok(node);
         }
-        let has_quote_warning = warnings.len() > warning_count_before;
-        if !has_quote_warning {
+        if is_unchanged {
             warnings.push(Diagnostic::warning(
                 Some(self.position()),
                 format!(
@@ -195,6 +196,9 @@ pub(super) struct ValueLine<'l> {
 }
 
 impl<'l> ValueLine<'l> {
+    /// Splits a line such as `  - name: a: b` into its key `name` and its value `a: b`. The key of
+    /// `- @x` is `None`.
+    ///
     /// Returns `None` if the line has no value, or neither a key nor the dash of a list item.
     pub(super) fn parse(line: &'l str) -> Option<ValueLine<'l>> {
         let item = line.trim_start_matches([' ', '\t', '-']);
@@ -251,9 +255,12 @@ impl<'l> ValueLine<'l> {
         let Ok(node) = yaml::parse(self.item, number, &mut budget) else {
             return false;
         };
-        match (self.key, node.value) {
-            (Some(key), Value::Map(map)) => map.iter().all(|field| field.key == key),
-            (key, _) => key.is_none(),
+        let Some(key) = self.key else {
+            return true; // a list item can be anything
+        };
+        match node.value {
+            Value::Map(map) => map.iter().all(|field| field.key == key),
+            _ => false,
         }
     }
 
@@ -424,13 +431,21 @@ fn list_items<'v>(key: &str, value: &'v str) -> Option<Vec<&'v str>> {
         return None;
     }
     let items: Vec<&str> = inside.split(',').map(str::trim).collect();
-    let has_comma_in_quotes = items
-        .iter()
-        .any(|item| item.starts_with(['"', '\'']) && !item[1..].ends_with(['"', '\'']));
+    let has_comma_in_quotes = items.iter().any(|item| has_open_quote(item));
     if has_comma_in_quotes {
         return None;
     }
     Some(items)
+}
+
+/// Returns whether an item begins with a quote and doesn't end with another one, like `"a` in
+/// `["a, b"]`.
+fn has_open_quote(item: &str) -> bool {
+    let quotes = ['"', '\''];
+    match item.strip_prefix(quotes) {
+        Some(after_quote) => !after_quote.ends_with(quotes),
+        None => false,
+    }
 }
 
 /// Formats the value of a key in quotes: `"a: b"`, or each item of a list, `["C#", "F #"]`.
