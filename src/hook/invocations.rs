@@ -348,6 +348,20 @@ struct StackInput<'t> {
     end: usize,
 }
 
+impl<'t> StackInput<'t> {
+    /// Returns the input in a byte range of a message, from the end of the last name of a stack to
+    /// the start of the next stack. The end of pasted text isn't part of the input, but counts for
+    /// its end in the message.
+    fn in_range(message: &'t str, range: Range<usize>) -> StackInput<'t> {
+        let input = message[range.clone()].trim_end();
+        let without_paste_end = input.strip_suffix(PASTE_END).unwrap_or(input);
+        StackInput {
+            text: trim_start_keep_indentation(without_paste_end.trim_end()),
+            end: range.start + input.len(),
+        }
+    }
+}
+
 /// Sets the input of each command, and extends its range to the end of the input.
 fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
     // Go backwards, because the input of a stack ends where the next stack starts.
@@ -358,15 +372,10 @@ fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
             continue;
         }
         // The last command of a stack determines the input. The commands before it share it.
-        let input = stack_input.unwrap_or_else(|| {
-            let name_end = invocation.range.end;
-            let input = text[name_end..next_stack_start].trim_end();
-            let without_paste_end = input.strip_suffix(PASTE_END).unwrap_or(input);
-            StackInput {
-                text: trim_start_keep_indentation(without_paste_end.trim_end()),
-                end: name_end + input.len(),
-            }
-        });
+        let input = match stack_input {
+            Some(input) => input,
+            None => StackInput::in_range(text, invocation.range.end..next_stack_start),
+        };
         invocation.input = input.text;
         invocation.range.end = input.end;
         stack_input = Some(input);

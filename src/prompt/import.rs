@@ -73,19 +73,20 @@ pub fn import(prompt: &Prompt) -> Result<Imported, Diagnostic> {
 /// Returns a copy without a title or description that was derived from the body. Parsing the
 /// imported file derives them again.
 fn without_derived_title_and_description(prompt: &Prompt) -> Prompt {
-    let mut prompt = prompt.clone();
-    if let [message] = prompt.messages.as_slice() {
-        let outline = parse_outline(message.body());
-        let heading = outline.heading.clone();
-        if prompt.description == outline.description() {
-            prompt.description = None;
-            // Next to a description, a title is never derived.
-            if prompt.title == heading {
-                prompt.title = None;
-            }
-        }
+    let mut copy = prompt.clone();
+    let [message] = prompt.messages.as_slice() else {
+        return copy;
+    };
+    let outline = parse_outline(message.body());
+    let heading = outline.heading.clone();
+    if prompt.description != outline.description() {
+        return copy; // Next to a description, a title is never derived.
     }
-    prompt
+    copy.description = None;
+    if prompt.title == heading {
+        copy.title = None;
+    }
+    copy
 }
 
 /// Writes the prompt as a Markdown file, and parses the file to verify that it is equivalent.
