@@ -29,8 +29,8 @@ pub(super) struct CallArgs {
     ///
     /// Text that you pipe in is added to the end of the input, after an empty line. To insert it
     /// elsewhere, write `-` in its place. A file on standard input is treated like a pipe. In a
-    /// `while read` loop, add `< /dev/null`, or the input of the loop is read here, and the loop
-    /// ends.
+    /// `while read` loop, add `< /dev/null`. Otherwise, this command reads the rest of the loop's
+    /// input, and the loop ends early.
     #[arg(value_names = ["NAME", "INPUT"], num_args = 1.., required = true, trailing_var_arg = true)]
     words: Vec<String>,
 }

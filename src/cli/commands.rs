@@ -97,8 +97,8 @@ pub(super) enum Command {
     ///
     /// In a pipe, prints one line for each prompt: name, description, layer, tags and usage,
     /// separated by tabs. The layer says where the prompt is from: `project`, `user`, `team`,
-    /// `pack`, `remote` (a service) or `built-in`. A prompt in the format of another program also
-    /// has this format, as in `user (claude)`. Broken prompt files are reported on standard error.
+    /// `pack`, `remote` (a service) or `built-in`. If a prompt is in the format of another program,
+    /// the format follows in parentheses: `user (claude)`. Broken prompt files are reported on standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME TEXT`
@@ -223,13 +223,13 @@ pub(super) enum Command {
     Restore(restore::Restore),
     /// Import prompts of other programs as Markdown files
     ///
-    /// Reads a folder of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm,
-    /// Continue or hexai as that program does. Writes each prompt into your own folder, as a
+    /// Reads folders of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm,
+    /// Continue and hexai, and of many other programs. Writes each prompt into your own folder, as a
     /// Markdown file that expands to the same text. Reports every difference from the original,
     /// with file, line and what you can do about it.
     ///
-    /// The original files stay as they are, and no file is ever overwritten. If you already have a
-    /// different prompt with the same name, that prompt is not imported, and the exit status is 1.
+    /// The original files stay as they are, and no file is ever overwritten. A prompt is not
+    /// imported if you already have a different one with its name. The exit status is then 1.
     #[command(after_help = with_common(import::EXAMPLES))]
     Import(import::Import),
     /// Let agents use the prompts of a repository

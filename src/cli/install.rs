@@ -39,8 +39,8 @@ pub(super) struct Install {
     /// Register only for the project in the working directory, in a file of that project
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
-    /// Leave out the hook, which gives the model each expansion without a tool call, or remove it
-    /// if an earlier `install` added it (codex, claude-code, gemini, opencode)
+    /// Don't add the hook, and remove it if an earlier `install` added it (codex, claude-code,
+    /// gemini, opencode); the hook gives the model each expansion without a tool call
     #[arg(long, requires = "target")]
     no_hook: bool,
     /// Replace another server that is already registered as `prompts`
