@@ -326,10 +326,9 @@ fn join_slices(prompt: &Prompt, arguments: &[BoundArgument<'_>]) -> HashMap<Rang
         }
         let indexes = argument_indexes(arguments, placeholder);
         // Placeholders often repeat, and the values can be long.
-        if !slices.contains_key(&indexes) {
-            let text = join_values(&arguments[indexes.clone()]);
-            slices.insert(indexes, text);
-        }
+        slices
+            .entry(indexes.clone())
+            .or_insert_with(|| join_values(&arguments[indexes]));
     }
     slices
 }
