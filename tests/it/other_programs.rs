@@ -484,6 +484,68 @@ fn a_symlink_between_the_folders_of_agents_in_one_repository_is_followed() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_symlink_in_a_project_never_turns_a_secret_into_a_prompt() {
+    let files = [
+        ("project/.git/config", "secret"),
+        ("project/.git/x.md", "secret"),
+        ("project/.git/skill/SKILL.md", "secret"),
+        ("project/module/.git/x.md", "secret"),
+        ("project/.env", "secret"),
+        ("project/.prompts/p.md", "P"),
+        (
+            "project/.prompts/attach.md",
+            "---\nattachments: [.git/config]\n---\nA",
+        ),
+        ("project/.prompts/include.md", "{{> .git/x }}"),
+    ];
+    let client = client(&[], &files);
+    for (target, link) in [
+        ("../../.git/config", ".claude/commands/config.md"),
+        ("../../.git/x.md", ".claude/commands/text.md"),
+        ("../../.git", ".claude/commands/git"),
+        ("../../module/.git", ".claude/commands/module"),
+        ("../../.env", ".claude/commands/env.md"),
+        ("../../.git/skill", ".claude/skills/skill"),
+        ("../../../.env", ".claude/skills/env/SKILL.md"),
+        ("../.git", ".prompts/.git"),
+        ("../.git", ".gemini/commands"),
+    ] {
+        client.link(target, format!("project/{link}"));
+    }
+    let client = client.working_in("project");
+    for command in [
+        "list --json",
+        "check",
+        "show env",
+        "expand config",
+        "expand attach",
+        "expand include",
+    ] {
+        let ran = client.words(&format!("--from-agents --project {command}"));
+        let output = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!output.contains("secret"), "{command}: {output}");
+    }
+    let checked = client.words("check --from-agents --project").stdout;
+    for (link, reason) in [
+        ("config.md", "which belongs to Git"),
+        ("text.md", "which belongs to Git"),
+        ("git", "which belongs to Git"),
+        ("module", "which belongs to Git"),
+        ("env.md", "which is not named like a prompt file"),
+    ] {
+        let problem = checked
+            .lines()
+            .find(|line| line.contains(&format!("/commands/{link}:")));
+        let problem = problem.unwrap_or_else(|| panic!("{link}: {checked}"));
+        assert!(
+            problem.contains(&format!("{reason}, and is not followed")),
+            "{problem}"
+        );
+    }
+}
+
 #[test]
 fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
     let folders = [

@@ -176,7 +176,7 @@ impl Files {
 
     fn read_from_disk(&self, file: &PromptFile) -> Result<Vec<u8>, Diagnostic> {
         if file.may_be_linked {
-            self.root.reach.check(&file.path)?;
+            self.root.reach.check_prompt_file(&file.path)?;
         }
         let bytes = read_confined(&file.path, &self.root.reach)?;
         self.root.check_text(&file.path, &bytes)?;

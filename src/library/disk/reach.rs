@@ -21,7 +21,7 @@ pub(crate) enum Reach {
     /// Anywhere. The folder is the user's own.
     Unrestricted,
     /// Only into `folder`, and only while `folder` itself resolves to a path in `repository`. Never
-    /// to files of the system. Somebody else may have written the links.
+    /// to files of the system, or into `.git`. Somebody else may have written the links.
     Confined {
         folder: PathBuf,
         repository: PathBuf,
@@ -81,6 +81,26 @@ impl Reach {
         }
     }
 
+    /// Returns an error if `path` may not be read as a prompt: it leads out of the readable folders,
+    /// or to a file without the name of a prompt file, such as `.env`. In an unrestricted folder,
+    /// every file passes.
+    ///
+    /// A confined folder may be in a repository that somebody else wrote, whose symlinks could
+    /// otherwise turn the user's secrets into prompts.
+    pub(crate) fn check_prompt_file(&self, path: &Path) -> Result<(), Diagnostic> {
+        self.check(path)?;
+        if !self.is_confined() {
+            return Ok(());
+        }
+        match fs::canonicalize(path) {
+            Ok(target) if !has_prompt_extension(&target) => Err(unsuitable_target_error(
+                &target,
+                "which is not named like a prompt file",
+            )),
+            _ => Ok(()), // reading a missing file reports a better error
+        }
+    }
+
     /// Checks the path of a file, with all symlinks resolved.
     ///
     /// If the confined folder is itself a symlink out of its repository, no target passes.
@@ -89,11 +109,10 @@ impl Reach {
             return Ok(());
         };
         if is_system_file(target) {
-            let message = format!(
-                "the symlink points to {}, a system file, and is not followed",
-                full_path(target)
-            );
-            return Err(Diagnostic::new(Kind::OutsideFolder, message, "delete it"));
+            return Err(unsuitable_target_error(target, "a system file"));
+        }
+        if is_in_git_folder(target, repository) {
+            return Err(unsuitable_target_error(target, "which belongs to Git"));
         }
         if let Ok(real_folder) = fs::canonicalize(folder)
             && real_folder.starts_with(repository)
@@ -103,6 +122,31 @@ impl Reach {
         }
         Err(outside_error(folder, repository, target))
     }
+}
+
+/// Returns the error for a symlink to a file that is never read, wherever it is. `reason` says why,
+/// e.g. `a system file`.
+fn unsuitable_target_error(target: &Path, reason: &str) -> Diagnostic {
+    let target = full_path(target);
+    let message = format!("the symlink points to {target}, {reason}, and is not followed");
+    Diagnostic::new(Kind::OutsideFolder, message, "delete it")
+}
+
+/// Returns whether `target` is the `.git` of the repository, of a repository inside it, or anything
+/// in such a folder. Its files may contain access tokens.
+fn is_in_git_folder(target: &Path, repository: &Path) -> bool {
+    let Ok(relative_path) = target.strip_prefix(repository) else {
+        return false;
+    };
+    relative_path
+        .components()
+        .any(|component| component.as_os_str().eq_ignore_ascii_case(REPOSITORY))
+}
+
+/// Returns whether the name of a file ends like those of prompts, in `.md` or `.toml`.
+fn has_prompt_extension(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("toml")
 }
 
 /// Returns the error for a symlink that leads out of a confined folder.
@@ -284,6 +328,9 @@ mod tests {
             (&Reach::Unrestricted, environ, true),
             (&of_clone, environ, false),
             (&of_clone, &clone.join("AGENTS.md"), true),
+            (&of_clone, &clone.join(".git/config"), false),
+            (&of_clone, &clone.join("module/.git"), false),
+            (&of_clone, &clone.join(".github/x.md"), true),
             (&of_clone, &archive.join("x.md"), false),
             (&of_archive, &archive.join("x.md"), true),
             (&of_archive, &clone.join("AGENTS.md"), false),
