@@ -168,9 +168,11 @@ pub fn prompt_folders_in(folder: &Path) -> Vec<(&'static Format, PathBuf)> {
     hidden_folders.sort();
     for name in hidden_folders {
         let path = Path::new(&name).join("skills");
+        let format = Format::for_folder(&path);
         let is_known = folders.iter().any(|(_, known)| *known == path);
-        if !is_known && folder.join(&path).is_dir() {
-            folders.push((Format::for_folder(&path), path));
+        // `.git/skills` has no format of an agent.
+        if !is_known && !format.is_own() && folder.join(&path).is_dir() {
+            folders.push((format, path));
         }
     }
     folders

@@ -19,7 +19,6 @@ pub(crate) fn parse_json<T: DeserializeOwned>(json: &str) -> serde_json::Result<
 }
 
 /// Parses JSON as [`parse_json`] does. Bytes that are not UTF-8 are an error.
-#[cfg(feature = "http")]
 pub(crate) fn parse_json_bytes<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     match str::from_utf8(json) {
         Ok(json) => parse_json(json),

@@ -200,7 +200,11 @@ pub static FORMATS: &[Format] = &[
         &[".windsurf/workflows", ".codeium/windsurf/global_workflows"],
     ),
     workflow_format("cline", "Cline", &[".clinerules/workflows"]),
-    workflow_format("kilo", "Kilo Code", &[".kilocode/workflows"]),
+    workflow_format(
+        "kilo",
+        "Kilo Code",
+        &[".kilocode/commands", ".kilocode/workflows"],
+    ),
     workflow_format("roo", "Roo Code", &[".roo/commands"]),
     workflow_format("kiro", "Kiro", &[".kiro/prompts"]),
     workflow_format(
@@ -211,7 +215,19 @@ pub static FORMATS: &[Format] = &[
     workflow_format(
         "agents",
         "several agents",
-        &[".agent/commands", ".agents/commands", ".ai/prompts"],
+        &[
+            ".agent/commands",
+            ".agents/commands",
+            ".agents/prompts",
+            ".ai/commands",
+            ".ai/prompts",
+            ".augment/commands",
+            ".codebuddy/commands",
+            ".crush/commands",
+            ".factory/commands",
+            ".iflow/commands",
+            ".trae/commands",
+        ],
     ),
     Format {
         plugin: &[("commands", "claude"), ("skills", "skills")],
@@ -441,10 +457,17 @@ impl Format {
     }
 }
 
-/// Returns whether a folder is called `skills`, in a folder whose name begins with a dot.
+/// Hidden folders that belong to no agent. Git, package managers and other programs keep files
+/// there, and a folder `skills` among them is not the user's.
+const NOT_OF_AGENTS: [&str; 4] = [".cache", ".git", ".local", ".venv"];
+
+/// Returns whether a folder is called `skills`, in a folder that may belong to an agent: its name
+/// begins with a dot.
 fn is_hidden_skills_folder(path: &Path) -> bool {
-    let agent_folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    path.ends_with("skills") && agent_folder.as_encoded_bytes().starts_with(b".")
+    let parent_name = path.parent().and_then(Path::file_name).unwrap_or_default();
+    let is_hidden = parent_name.as_encoded_bytes().starts_with(b".");
+    let may_be_of_agent = is_hidden && NOT_OF_AGENTS.iter().all(|name| parent_name != *name);
+    path.ends_with("skills") && may_be_of_agent
 }
 
 /// Normalizes a path so that paths compare equal if any file system treats them as the same file:

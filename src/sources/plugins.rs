@@ -13,7 +13,7 @@ use crate::library::{
 };
 use crate::prompt::{Diagnostic, FileSuffix, Format, Name};
 use installed::{Installation, Plugin};
-use manifest::{Manifest, SKILL_FILE};
+use manifest::{Manifest, PromptPath, SKILL_FILE};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,9 +61,12 @@ impl Plugins {
     /// if the list of plugins can't be read.
     fn prompts_of(&self, plugin: &str) -> Arc<PluginPrompts> {
         self.prompts.get(plugin, |trace| {
-            let plugins = self.installation().plugins(Some(plugin), trace);
+            let mut prompts = PluginPrompts::default();
+            let installation = self.installation();
+            let plugins = installation.plugins(Some(plugin), trace, &mut prompts.problems);
             let plugins = plugins.unwrap_or_default(); // `list` reports the error
-            Arc::new(self.read_prompts(&plugins, trace))
+            self.read_prompts(&plugins, trace, &mut prompts);
+            Arc::new(prompts)
         })
     }
 
@@ -74,18 +77,18 @@ impl Plugins {
     }
 
     /// Reads the list of plugins, and finds the prompts of all of them. If the list can't be read,
-    /// returns its error as the only problem.
+    /// there are no prompts, and its error is one of the problems.
     fn read_all_plugins(&self, trace: &mut Trace) -> Arc<PluginPrompts> {
-        match self.installation().plugins(None, trace) {
-            Ok(plugins) => Arc::new(self.read_prompts(&plugins, trace)),
+        let mut prompts = PluginPrompts::default();
+        let installation = self.installation();
+        match installation.plugins(None, trace, &mut prompts.problems) {
+            Ok(plugins) => self.read_prompts(&plugins, trace, &mut prompts),
             Err(problem) => {
                 trace.mark_uncacheable(); // no stamp reveals that the error is gone
-                Arc::new(PluginPrompts {
-                    problems: vec![problem],
-                    ..PluginPrompts::default()
-                })
+                prompts.problems.push(problem);
             }
         }
+        Arc::new(prompts)
     }
 
     /// Returns what decides which plugins are enabled.
@@ -96,9 +99,8 @@ impl Plugins {
         }
     }
 
-    /// Finds the prompts of the given plugins. Skips a plugin outside of the readable folders.
-    fn read_prompts(&self, plugins: &[Plugin], trace: &mut Trace) -> PluginPrompts {
-        let mut prompts = PluginPrompts::default();
+    /// Adds the prompts of the given plugins. Skips a plugin outside of the readable folders.
+    fn read_prompts(&self, plugins: &[Plugin], trace: &mut Trace, prompts: &mut PluginPrompts) {
         for plugin in plugins {
             // A symlink or the list of plugins may point to any folder.
             if self.root.reach.check(&plugin.folder).is_err() {
@@ -108,11 +110,10 @@ impl Plugins {
                 plugins: self,
                 plugin,
                 trace,
-                prompts: &mut prompts,
+                prompts,
             };
             reader.add_prompts();
         }
-        prompts
     }
 }
 
@@ -142,16 +143,23 @@ impl PluginReader<'_> {
     fn add_prompts(&mut self) {
         self.trace.record(&self.plugin.folder);
         let root = &self.plugins.root;
-        let manifest = Manifest::read(root, self.plugin, self.trace);
+        let problems = &mut self.prompts.problems;
+        let manifest = Manifest::read(root, self.plugin, self.trace, problems);
         for (subfolder, format_name) in root.format.plugin {
             let Some(format) = Format::by_name(format_name) else {
                 continue;
             };
-            for path in manifest.paths(subfolder, &self.plugin.folder) {
+            let problems = &mut self.prompts.problems;
+            for PromptPath { path, name } in
+                manifest.paths(subfolder, &self.plugin.folder, problems)
+            {
+                self.trace.record(&path);
                 if let Err(problem) = root.reach.check(&path) {
                     self.prompts.problems.push(problem.in_file(path));
                 } else if format.file_suffixes().all(FileSuffix::is_in_folder) {
                     self.add_skills(&path, format);
+                } else if let Some(name) = name {
+                    self.add_named_file(&path, &name, format);
                 } else {
                     self.add_commands(path, format);
                 }
@@ -201,39 +209,48 @@ impl PluginReader<'_> {
     /// Adds the skill in `folder`, which is named after the folder, unless that is the folder of
     /// the plugin. `file` is its `SKILL.md`.
     fn add_skill(&mut self, file: &Path, folder: &Path, format: &'static Format) {
-        let parent = folder.parent().unwrap_or(folder);
         if folder == self.plugin.folder {
-            self.add_plugin_as_skill(file, parent, format);
+            self.add_plugin_as_skill(file, format);
         } else {
-            self.add_file(file, parent, format);
+            self.add_file(file, folder.parent().unwrap_or(folder), format);
         }
     }
 
-    /// Adds the plugin itself, whose folder contains a `SKILL.md`, as a skill. `parent` contains
-    /// that folder.
+    /// Adds the plugin itself, whose folder contains a `SKILL.md`, as a skill.
     ///
     /// The folder may be named after a version. So the skill is named after the `name` in its file
     /// or, without one, after the plugin: `documents/pdf` or `documents/documents`. It is skipped if
     /// that is not a name that can be typed.
-    fn add_plugin_as_skill(&mut self, file: &Path, parent: &Path, format: &'static Format) {
+    fn add_plugin_as_skill(&mut self, file: &Path, format: &'static Format) {
         let Some(&kind) = format.files.first() else {
             return;
         };
-        let plugin_name = &self.plugin.name;
         let skill_name = match self.name_in_skill(file, kind) {
             Some(name) => name,
-            None => plugin_name.clone(),
+            None => self.plugin.name.clone(),
         };
-        let Ok(name) = Name::new(&format!("{plugin_name}/{skill_name}")) else {
+        self.add_named_file(file, &skill_name, format);
+    }
+
+    /// Adds a prompt file as the prompt `name` of the plugin. Skips a file that is missing, which
+    /// is reported elsewhere, and a name that can't be typed.
+    fn add_named_file(&mut self, file: &Path, name: &str, format: &'static Format) {
+        let Ok(name) = Name::new(&format!("{}/{name}", self.plugin.name)) else {
             return;
         };
-        let skill = PromptFile {
+        let Some(&kind) = format.files.first() else {
+            return;
+        };
+        if !file.is_file() {
+            return;
+        }
+        let prompt_file = PromptFile {
             path: file.into(),
             kind,
             may_be_linked: true, // nobody has checked the path for symlinks
         };
-        let files = self.files_at(parent, format);
-        self.prompts.files.push(files.handle_for(name, skill));
+        let files = self.files_at(file.parent().unwrap_or(file), format);
+        self.prompts.files.push(files.handle_for(name, prompt_file));
     }
 
     /// Returns the `name` in the frontmatter of a skill.

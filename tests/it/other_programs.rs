@@ -87,6 +87,9 @@ fn the_path_of_a_folder_says_which_program_it_is_of() {
         (".amazonq/prompts", "git/fix.md", "amazon-q"),
         (".agents/commands", "git/fix.md", "agents"),
         (".agent/commands", "git/fix.md", "agents"),
+        (".agents/prompts", "git/fix.md", "agents"),
+        (".factory/commands", "git/fix.md", "agents"),
+        (".kilocode/commands", "git/fix.md", "kilo"),
         (".ai/prompts", "git/fix.prompt.md", "agents"),
         (".pi/agent/prompts", "git:fix.md", "pi"),
         ("fabric/patterns", "git/fix/system.md", "fabric"),
@@ -498,7 +501,10 @@ fn a_symlink_in_a_project_never_turns_a_secret_into_a_prompt() {
             "project/.prompts/attach.md",
             "---\nattachments: [.git/config]\n---\nA",
         ),
-        ("project/.prompts/include.md", "{{> .git/x }}"),
+        (
+            "project/.prompts/include.md",
+            "---\ninclude: true\n---\n{% include \".git/x\" %}",
+        ),
     ];
     let client = client(&[], &files);
     for (target, link) in [
@@ -554,12 +560,30 @@ fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
         ".agent/commands",
         ".ai/prompts",
         ".roo/commands",
+        ".agents/prompts",
+        ".ai/commands",
+        ".augment/commands",
+        ".codebuddy/commands",
+        ".crush/commands",
+        ".factory/commands",
+        ".iflow/commands",
+        ".kilocode/commands",
+        ".trae/commands",
+    ];
+    let others = [
+        "any/skills",
+        ".git/skills",
+        ".cache/skills",
+        ".local/skills",
+        ".venv/skills",
     ];
     let mut files = vec![("project/.git/HEAD".to_owned(), "")];
     for folder in folders {
         files.push((format!("project/{folder}/x.md"), "X"));
     }
-    files.push(("project/any/skills/x.md".to_owned(), "X"));
+    for folder in others {
+        files.push((format!("project/{folder}/x.md"), "X"));
+    }
     let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (&**file, *text)).collect();
     let client = client(&[], &files).working_in("project");
     let ran = client.words("check .");
@@ -567,7 +591,9 @@ fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
         let command = format!("{folder}`\n");
         assert!(ran.stdout.contains(&command), "{folder}: {}", ran.stdout);
     }
-    assert!(!ran.stdout.contains("/any/skills`"), "{}", ran.stdout);
+    for folder in others {
+        assert!(!ran.stdout.contains(folder), "{folder}: {}", ran.stdout);
+    }
 }
 
 #[test]

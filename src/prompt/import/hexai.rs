@@ -3,6 +3,7 @@
 //! Only `{{name}}` of a declared argument is a placeholder. It is left as it is if the argument is
 //! optional and has no value.
 
+use crate::input::without_bom;
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::prompt::file_text::trim_blank_lines;
 use crate::prompt::lint::is_name_char;
@@ -74,7 +75,7 @@ pub struct PromptLine {
 /// the others.
 pub fn hexai_prompts(text: &str) -> Vec<PromptLine> {
     let mut lines = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(without_bom(text).lines()) {
         if !line.trim().is_empty() {
             let prompt = parse_line(line, number);
             lines.push(PromptLine { number, prompt });
@@ -271,7 +272,7 @@ mod tests {
             )
         };
         let file = [
-            line("user", "A"),
+            format!("\u{feff}{}", line("user", "A")),
             String::new(),
             "[1]".to_owned(),
             line("system", "A"),

@@ -1,7 +1,9 @@
 //! Which plugins are installed and enabled.
 
-use crate::library::{Reach, Root, Trace, is_hidden, read_confined};
+use crate::input::parse_json_bytes;
+use crate::library::{Reach, Root, Trace, is_hidden, read_confined, repository_of};
 use crate::prompt::{Diagnostic, Kind};
+use crate::wording::{in_backticks, path_in_backticks};
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,23 +39,26 @@ impl Installation<'_> {
     /// Without a list of installed plugins, every subfolder is a plugin. The subfolder `only` is one
     /// even if it does not exist, so that nobody has to read the folder for it.
     ///
+    /// Adds to `problems` the settings and rules that can't be read, and the missing folders.
+    ///
     /// # Errors
     /// Fails if there is a list, but it can't be read.
     pub(super) fn plugins(
         &self,
         only: Option<&str>,
         trace: &mut Trace,
+        problems: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Plugin>, Diagnostic> {
         trace.record(&self.root.path);
         let list_path = self.root.path.join(INSTALLED_LIST);
         let has_list = trace.record(&list_path).is_some();
         let mut plugins = if has_list {
-            self.listed_plugins(&list_path, trace)?
+            self.listed_plugins(&list_path, trace, problems)?
         } else if let Some(name) = only {
-            self.plugins_in_subfolders(vec![name.to_owned()], trace)
+            self.plugins_in_subfolders(vec![name.to_owned()], trace, problems)
         } else {
             let names = subfolder_names(&self.root.path);
-            self.plugins_in_subfolders(names, trace)
+            self.plugins_in_subfolders(names, trace, problems)
         };
         if let Some(name) = only {
             plugins.retain(|plugin| plugin.name == name);
@@ -70,9 +75,10 @@ impl Installation<'_> {
         &self,
         list_path: &Path,
         trace: &mut Trace,
+        problems: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Plugin>, Diagnostic> {
         let list = self.read_list(list_path)?;
-        let settings = self.settings(trace);
+        let settings = self.settings(trace, problems);
         let mut plugins = Vec::new();
         for (id, installations) in &list {
             if !is_enabled(&settings, id) {
@@ -81,6 +87,9 @@ impl Installation<'_> {
             let Some(folder) = self.installed_folder(installations) else {
                 continue; // it is only installed for other projects
             };
+            if !Path::new(folder).is_dir() {
+                problems.push(missing_plugin(list_path, id, folder));
+            }
             let (name, marketplace) = id.split_once('@').unwrap_or((id, ""));
             plugins.push(Plugin {
                 name: name.to_owned(),
@@ -95,7 +104,7 @@ impl Installation<'_> {
     fn read_list(&self, list_path: &Path) -> Result<Map<String, Value>, Diagnostic> {
         let json = read_confined(list_path, &self.root.reach)
             .map_err(|problem| problem.in_file(list_path))?;
-        let mut list: Value = match serde_json::from_slice(&json) {
+        let mut list: Value = match parse_json_bytes(&json) {
             Ok(list) => list,
             Err(error) => return Err(invalid_list(list_path, &error.to_string())),
         };
@@ -136,29 +145,52 @@ impl Installation<'_> {
         fs::canonicalize(working_folder).is_ok_and(|folder| folder.starts_with(project))
     }
 
-    /// Returns the settings of Claude Code, those that take precedence first: the project's own, and
-    /// the user's, which are beside the folder of plugins.
-    fn settings(&self, trace: &mut Trace) -> Vec<Value> {
+    /// Returns the settings of Claude Code, those that take precedence first: those of the working
+    /// folder and the folders above it in the project, and the user's, which are beside the folder
+    /// of plugins.
+    fn settings(&self, trace: &mut Trace, problems: &mut Vec<Diagnostic>) -> Vec<Value> {
         let reach = &self.root.reach;
         let mut settings = Vec::new();
-        if let Some(folder) = self.working_folder {
+        for folder in self.project_folders() {
             for file in [".claude/settings.local.json", ".claude/settings.json"] {
-                settings.push(read_json(&folder.join(file), reach, trace));
+                settings.push(read_json(&folder.join(file), reach, trace, problems));
             }
         }
-        settings.push(read_json(
-            &self.root.path.with_file_name("settings.json"),
-            reach,
-            trace,
-        ));
+        let user_settings = self.root.path.with_file_name("settings.json");
+        settings.push(read_json(&user_settings, reach, trace, problems));
         settings
+    }
+
+    /// Returns the working folder and the folders above it, up to the root of its repository:
+    /// `/repo/src` and `/repo`. Outside of a repository, only the working folder. Empty if that is
+    /// not known.
+    fn project_folders(&self) -> Vec<PathBuf> {
+        let Some(working_folder) = self.working_folder else {
+            return Vec::new();
+        };
+        let home = std::env::home_dir();
+        let Some(repository) = repository_of(working_folder, home.as_deref()) else {
+            return vec![working_folder.to_owned()];
+        };
+        // The path of the repository has no symlinks.
+        let working_folder = fs::canonicalize(working_folder).unwrap_or(working_folder.to_owned());
+        working_folder
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&repository))
+            .map(Path::to_owned)
+            .collect()
     }
 
     /// Returns a plugin for each of these subfolders, unless Gemini CLI's rules disable it in the
     /// working folder.
-    fn plugins_in_subfolders(&self, names: Vec<String>, trace: &mut Trace) -> Vec<Plugin> {
+    fn plugins_in_subfolders(
+        &self,
+        names: Vec<String>,
+        trace: &mut Trace,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Vec<Plugin> {
         let rules_path = self.root.path.join(EXTENSION_RULES);
-        let rules = read_json(&rules_path, &self.root.reach, trace);
+        let rules = read_json(&rules_path, &self.root.reach, trace, problems);
         let mut plugins = Vec::new();
         for name in names {
             if self.is_allowed_by(&rules[&name]["overrides"]) {
@@ -239,12 +271,47 @@ fn invalid_list(path: &Path, reason: &str) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
 }
 
-/// Parses a JSON file, and records it in `trace`. Returns null if it is missing, invalid, or outside
-/// of the readable folders.
-pub(super) fn read_json(path: &Path, reach: &Reach, trace: &mut Trace) -> Value {
-    trace.record(path);
-    match read_confined(path, reach) {
-        Ok(json) => serde_json::from_slice(&json).unwrap_or_default(),
-        Err(_) => Value::Null,
+/// Returns the problem of a plugin in the list whose folder does not exist.
+fn missing_plugin(list_path: &Path, id: &str, folder: &str) -> Diagnostic {
+    let id = in_backticks(id);
+    let folder = path_in_backticks(Path::new(folder));
+    let message = format!("`installPath` of {id} is {folder}, which does not exist");
+    let fix = "install the plugin again with `/plugin` in Claude Code, or remove it there";
+    Diagnostic::new(Kind::Unreadable, message, fix).in_file(list_path)
+}
+
+/// Parses a JSON file, and records it in `trace`. Returns null if it is missing. Returns null and
+/// adds to `problems` if it is invalid, can't be read, or is outside of the readable folders.
+pub(super) fn read_json(
+    path: &Path,
+    reach: &Reach,
+    trace: &mut Trace,
+    problems: &mut Vec<Diagnostic>,
+) -> Value {
+    if trace.record(path).is_none() {
+        return Value::Null;
     }
+    let problem = match read_confined(path, reach) {
+        Ok(json) => match parse_json_bytes(&json) {
+            Ok(value) => return value,
+            Err(error) => unusable_part(
+                path,
+                format!("it is not valid JSON, so it is ignored: {error}"),
+            ),
+        },
+        Err(problem) => {
+            trace.mark_uncacheable(); // no stamp reveals that the error is gone
+            problem.in_file(path)
+        }
+    };
+    // Several plugins share the list of a marketplace.
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+    Value::Null
+}
+
+/// Returns the problem of a JSON file of plugins that is ignored, or of a part of it.
+pub(super) fn unusable_part(file: &Path, message: String) -> Diagnostic {
+    Diagnostic::new(Kind::Unreadable, message, "correct the file").in_file(file)
 }

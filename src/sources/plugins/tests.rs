@@ -89,7 +89,7 @@ fn a_plugin_has_the_commands_and_skills_that_claude_code_offers() {
             "tool/a tool/b tool/c tool/git/d tool/s",
         ),
         (
-            json!({"skills": ["./skills/deep/e", "./../x/a", "/x/a", "./none", 1]}),
+            json!({"skills": ["./skills/deep/e"]}),
             nothing.clone(),
             "tool/c tool/e tool/git/d tool/s",
         ),
@@ -103,6 +103,11 @@ fn a_plugin_has_the_commands_and_skills_that_claude_code_offers() {
             json!({"commands": ["./more/m.md", "./commands/c.md"]}),
             nothing.clone(),
             "tool/c tool/m tool/s",
+        ),
+        (
+            json!({"commands": {"three": {"source": "./more/m.md"}, "c": {"source": "./commands/c.md"}}}),
+            nothing.clone(),
+            "tool/c tool/s tool/three",
         ),
         // The entry in the marketplace adds to the manifest or, if it is strict, replaces it.
         (
@@ -196,10 +201,37 @@ fn a_plugin_may_itself_be_a_skill() {
 fn a_plugin_is_served_where_it_is_installed_and_enabled() {
     let disabled = r#"{"enabledPlugins": {"tool@mk": false}}"#;
     let enabled = r#"{"enabledPlugins": {"tool@mk": true}}"#;
+    let with_bom = "\u{feff}{\"enabledPlugins\": {\"tool@mk\": false}}";
     for (settings, installed_in, working_folder, want) in [
         (vec![], None, "work", "tool/c"),
         (vec![("agent/settings.json", disabled)], None, "work", ""),
-        (vec![("agent/settings.json", "{")], None, "work", "tool/c"),
+        (vec![("agent/settings.json", with_bom)], None, "work", ""),
+        // In a repository, the settings of the folders above count, the nearest first.
+        (
+            vec![("work/.claude/settings.json", disabled)],
+            None,
+            "work/src",
+            "tool/c",
+        ),
+        (
+            vec![
+                ("work/.git/HEAD", ""),
+                ("work/.claude/settings.json", disabled),
+            ],
+            None,
+            "work/src",
+            "",
+        ),
+        (
+            vec![
+                ("work/.git/HEAD", ""),
+                ("work/.claude/settings.json", disabled),
+                ("work/src/.claude/settings.json", enabled),
+            ],
+            None,
+            "work/src",
+            "tool/c",
+        ),
         (
             vec![(
                 "agent/settings.json",
@@ -270,6 +302,61 @@ fn a_list_of_plugins_that_cannot_be_used_is_a_problem() {
         assert_eq!(problem.kind, Kind::Unreadable); // `list` warns of it
         assert!(problem.message.contains(message), "{}", problem.message);
     }
+}
+
+#[test]
+fn a_file_of_plugins_that_cannot_be_used_is_named() {
+    let invalid = "it is not valid JSON, so it is ignored: ";
+    let manifest = "tool/.claude-plugin/plugin.json";
+    let marketplace = "agent/plugins/marketplaces/mk/.claude-plugin/marketplace.json";
+    for (file, text, message) in [
+        ("agent/settings.json", "{", invalid),
+        ("work/.claude/settings.json", "// x", invalid),
+        (manifest, "", invalid),
+        (marketplace, "[", invalid),
+        (
+            manifest,
+            r#"{"commands": ["./nope.md"]}"#,
+            "`commands` lists \"./nope.md\", which does not exist",
+        ),
+        (
+            manifest,
+            r#"{"skills": "../x"}"#,
+            "`skills` lists \"../x\", which is not a path in the plugin",
+        ),
+        (
+            manifest,
+            r#"{"commands": {"three": {"content": "Do it."}}}"#,
+            "`commands` has no `source` for `three`, so the command is ignored",
+        ),
+        (
+            marketplace,
+            r#"{"plugins": [{"name": "tool", "skills": [1]}]}"#,
+            "`skills` lists 1, which is not a path in the plugin",
+        ),
+        (
+            "agent/plugins/installed_plugins.json",
+            r#"{"plugins": {"tool@mk": [{"installPath": "/none/tool"}]}}"#,
+            "`installPath` of `tool@mk` is `/none/tool`, which does not exist",
+        ),
+    ] {
+        let home = Home::new();
+        home.install_tool();
+        home.put("tool/x", "");
+        home.put("work/x", "");
+        home.put(file, text);
+        let listing = home.listing("claude-plugins", "work");
+        let [problem] = listing.problems.as_slice() else {
+            panic!("{file} {text}: {:?}", listing.problems);
+        };
+        assert!(problem.message.contains(message), "{}", problem.message);
+        assert_eq!(problem.file.as_deref(), Some(&*home.path(file)), "{text}");
+        assert_eq!(problem.kind, Kind::Unreadable); // `list` warns of it
+    }
+    let home = Home::new();
+    home.put("agent/plugins/extension-enablement.json", "{");
+    let problems = home.listing("gemini-extensions", "").problems;
+    assert!(problems[0].message.contains(invalid), "{problems:?}");
 }
 
 #[test]
