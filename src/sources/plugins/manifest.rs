@@ -156,6 +156,15 @@ struct ListedEntry<'v> {
 }
 
 impl ListedEntry<'_> {
+    /// Returns the entry for an element of an array, or for a single value, which should be a path.
+    fn without_name(value: &Value) -> ListedEntry<'_> {
+        ListedEntry {
+            name: None,
+            value,
+            path: value.as_str(),
+        }
+    }
+
     /// Returns the message for an entry under `key` that has no path in the plugin.
     fn no_path_message(&self, key: &str) -> String {
         match self.name {
@@ -174,14 +183,9 @@ impl ListedEntry<'_> {
 /// Returns the entries under a key: the elements of an array, the members of an object from names
 /// to `{"source": PATH}`, or else the value itself. Null has none.
 fn listed_entries(listed: &Value) -> Vec<ListedEntry<'_>> {
-    let from_value = |value| ListedEntry {
-        name: None,
-        value,
-        path: Value::as_str(value),
-    };
     match listed {
         Value::Null => Vec::new(),
-        Value::Array(values) => values.iter().map(from_value).collect(),
+        Value::Array(values) => values.iter().map(ListedEntry::without_name).collect(),
         Value::Object(commands) => {
             let mut entries = Vec::new();
             for (name, value) in commands {
@@ -193,7 +197,7 @@ fn listed_entries(listed: &Value) -> Vec<ListedEntry<'_>> {
             }
             entries
         }
-        single => vec![from_value(single)],
+        single => vec![ListedEntry::without_name(single)],
     }
 }
 
