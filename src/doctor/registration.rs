@@ -267,10 +267,15 @@ impl ServerExamination<'_> {
     }
 
     /// Warns if the command is looked up on `PATH`, but the agent is usually started from the
-    /// desktop, where `PATH` is different.
+    /// desktop, where `PATH` is different. The plain name in a project's file is fine: `install
+    /// --project` writes it there, because others have the program at other paths.
     fn path_lookup_finding(&self, command: &ResolvedCommand) -> Option<Finding> {
         let agent = self.registered.agent;
         if !agent.launch.is_from_desktop || Path::new(&command.command).is_absolute() {
+            return None;
+        }
+        let is_plain_name = command.command == env!("CARGO_PKG_NAME");
+        if self.server.scope == Scope::Project && is_plain_name {
             return None;
         }
         let message = format!(

@@ -595,11 +595,29 @@ fn a_variable_that_the_agent_does_not_pass_on_is_reported() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_without_a_path_may_be_missing_for_an_agent_on_the_desktop() {
-    let home = Home::new();
-    let server = json!({"servers": {"prompts": {"command": "sh", "args": ["-c", "exit 1"]}}});
-    home.write(".config/Code/User/mcp.json", server);
-    let message = "`sh` is looked up in PATH, which is different when VS Code is started";
-    home.finding("vscode", Severity::Warning, message);
+    const USER: &str = ".config/Code/User/mcp.json";
+    const PROJECT: &str = ".vscode/mcp.json";
+    let message = "is looked up in PATH, which is different when VS Code is started";
+    for (file, command, is_reported) in [
+        (USER, "sh", true),
+        (USER, "prompt-expander", true),
+        (PROJECT, "sh", true),
+        (PROJECT, "prompt-expander", false), // as `install --project` writes it
+    ] {
+        let mut home = Home::new();
+        let folder = home.path("bin");
+        let program = home.write("bin/prompt-expander", "#!/bin/sh\nexit 1\n");
+        make_executable(&program);
+        let path = format!("{}:/usr/bin:/bin", folder.display());
+        home.environment.set("PATH", path);
+        let server = json!({"command": command, "args": ["-c", "exit 1"]});
+        home.write(file, json!({"servers": {"prompts": server}}));
+        if is_reported {
+            home.finding("vscode", Severity::Warning, message);
+        } else {
+            home.assert_not_reported("vscode", message);
+        }
+    }
 }
 
 #[cfg(unix)]
