@@ -17,7 +17,8 @@ use std::time::Duration;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prompt-expander doctor            check every agent that is on this machine
-  prompt-expander doctor codex -v   check only Codex, and print all findings";
+  prompt-expander doctor codex      check only Codex, and print all its problems
+  prompt-expander doctor codex -v   also print what works";
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
@@ -30,7 +31,8 @@ pub(super) struct Doctor {
     /// Also call the services that render prompts (see --openapi)
     #[arg(long)]
     online: bool,
-    /// Print all findings, not only the most severe one for each agent
+    /// Print all findings, not only the problems of AGENT or, without AGENT, the most severe finding
+    /// for each agent
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON object with all `findings`, each with severity, message and, if they apply,
@@ -95,20 +97,38 @@ impl Doctor {
         Ok(diagnosis)
     }
 
-    /// Prints a line per finding. Without `--verbose`, prints only one line per agent. Findings
-    /// about the same agent must be consecutive.
+    /// Prints a line per finding. Without `--verbose`, prints only the problems of the agent that the
+    /// user named, or one line per agent. Findings about the same agent must be consecutive, the most
+    /// severe first.
     fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
         if self.verbose {
-            for finding in findings {
-                output::print_lines(&finding_line(finding).plain("\n"))?;
-            }
-            return Ok(());
+            return print_findings(findings);
         }
         for group in findings.chunk_by(are_about_same_agent) {
-            output::print_lines(&group_line(group).plain("\n"))?;
+            let problems = problems_of(group);
+            if self.agent.is_some() && !problems.is_empty() {
+                print_findings(problems)?;
+            } else {
+                output::print_lines(&group_line(group).plain("\n"))?;
+            }
         }
         Ok(())
     }
+}
+
+/// Prints a line for each finding.
+fn print_findings(findings: &[Finding]) -> anyhow::Result<()> {
+    for finding in findings {
+        output::print_lines(&finding_line(finding).plain("\n"))?;
+    }
+    Ok(())
+}
+
+/// Returns the errors and warnings among findings that are sorted by severity. The others say that
+/// something works.
+fn problems_of(findings: &[Finding]) -> &[Finding] {
+    let count = findings.partition_point(|finding| finding.diagnostic.severity() != Severity::Hint);
+    &findings[..count]
 }
 
 /// Returns whether two findings are about the same agent. Findings that aren't about an agent, e.g.
@@ -124,13 +144,10 @@ fn group_line(group: &[Finding]) -> Styled {
         return Styled::default(); // `chunk_by` returns no empty groups
     };
     let line = finding_line(worst);
-    let other_problems = others // findings that something works aren't problems
-        .iter()
-        .filter(|finding| finding.diagnostic.severity() != Severity::Hint)
-        .count();
+    let other_problems = problems_of(others).len();
     match worst.agent {
         Some(agent) if other_problems > 0 => line.plain(format!(
-            " ({other_problems} more: `prompt-expander doctor {agent} -v`)"
+            " ({other_problems} more: `prompt-expander doctor {agent}`)"
         )),
         _ => line,
     }

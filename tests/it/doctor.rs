@@ -130,13 +130,19 @@ fn each_agent_is_one_line_and_verbose_and_json_have_all_findings() {
         file.display()
     );
     assert!(warning.starts_with(&start), "{warning}");
-    let end =
-        "or remove it if there is a `prompts`, too (1 more: `prompt-expander doctor codex -v`)";
+    let end = "or remove it if there is a `prompts`, too (1 more: `prompt-expander doctor codex`)";
     assert!(warning.ends_with(end), "{warning}");
     assert!(
         fine.starts_with("fine: gemini: `prompts` answers in "),
         "{fine}"
     );
+
+    let only_codex = doctor(&client, &["codex"]).stdout;
+    let lines: Vec<&str> = only_codex.lines().collect();
+    let [first, second] = lines.as_slice() else {
+        panic!("{lines:#?}")
+    };
+    assert!(first.starts_with(&start) && second.starts_with("warning: codex: "));
 
     let verbose = doctor(&client, &["--verbose"]).stdout;
     let mut starts = Vec::new();

@@ -184,6 +184,25 @@ impl<'s> Planner<'s> {
         }
     }
 
+    /// Warns if hooks of any program are in both of the files in which the agent reads hooks. Only
+    /// Codex reads them in two files.
+    pub(super) fn warn_of_hooks_in_both_files(&mut self) {
+        let mut paths = self.agent.hook_paths_of_install(self.scope, self.system);
+        paths.retain(|path| match self.files.get(path) {
+            Some(Ok(file)) => has_hooks(&file.value),
+            Some(Err(_)) | None => false,
+        });
+        if let [first, second] = paths.as_slice() {
+            self.plan.warnings.push(format!(
+                "{} warns at each start that there are hooks in {} and also in {}. \
+                 Move them into one of the files",
+                self.agent.title,
+                path_in_backticks(first),
+                path_in_backticks(second)
+            ));
+        }
+    }
+
     /// Warns of the hooks that are kept because `install` must not overwrite them.
     pub(super) fn warn_of_other_hooks(&mut self, hooks: &HooksOfScope) {
         for hook in &hooks.others {
