@@ -15,7 +15,7 @@ use super::environment::{Scope, System};
 use super::hook_line::{format_command_line, is_plain};
 use super::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
-use crate::wording::and_list;
+use crate::wording::{and_list, path_in_backticks};
 use planner::{Planner, describe};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub struct Installation {
     pub scope: Scope,
     /// The program to register: an absolute path, or a name that is looked up on `PATH`.
     pub program: String,
+    /// Another program of the same name that comes first on `PATH`, if there is one.
+    pub other_on_path: Option<PathBuf>,
     /// The arguments to register: `--config FILE`, or none for the default settings file.
     pub arguments: Vec<String>,
     /// Whether to register the hook as well as the server. If not, an existing hook is removed.
@@ -174,6 +176,7 @@ impl Installation {
         let existing = planner.hooks_of_scope();
         planner.warn_of_unreadable_files();
         planner.warn_of_other_hooks(&existing);
+        planner.warn_of_hooks_in_both_files();
         if existing.rewritable.is_empty() && !existing.others.is_empty() {
             return Ok(true);
         }
@@ -214,8 +217,8 @@ impl Installation {
     }
 
     /// Returns a note about what the changed files of a project, e.g. `.mcp.json`, mean for others
-    /// who work on it: they contain a path of this machine, or just the program's name. Returns
-    /// `None` if no file of a project is written.
+    /// who work on it: they contain a path of this machine, or just the program's name. The note is
+    /// read before and after the files are written. Returns `None` if no file of a project changes.
     fn note_for_colleagues(&self, files: &[ConfigFile], system: &System) -> Option<String> {
         let written_files = written_paths(files, &system.project);
         if self.scope != Scope::Project || written_files.is_empty() {
@@ -224,22 +227,37 @@ impl Installation {
         let names = and_list(&written_files);
         if Path::new(&self.program).is_absolute() {
             return Some(format!(
-                "a path of this machine is now in {names}, so do not commit that. \
-                 For files that you can commit, put `{}` on your PATH, and run this command again",
-                env!("CARGO_PKG_NAME")
+                "this change puts a path of this machine into {names}, so do not commit it. {}",
+                self.advice_for_plain_name()
             ));
         }
         if self.arguments.iter().map(Path::new).any(Path::is_absolute) {
             return Some(format!(
-                "a path of this machine is now in {names}, so do not commit that. \
-                 It is the settings file that --config or XDG_CONFIG_HOME names"
+                "this change puts a path of this machine into {names}, so do not commit it. \
+                 The path is that of the settings file that --config or XDG_CONFIG_HOME names"
             ));
         }
         Some(format!(
-            "only the name of the program is now in {names}. \
+            "this change puts only the name of the program into {names}. \
              Everyone who works on this project runs the `{}` that is on their own PATH",
             self.program
         ))
+    }
+
+    /// Returns what the user can do so that `install` writes the plain name of the program instead of
+    /// its path.
+    fn advice_for_plain_name(&self) -> String {
+        let name = env!("CARGO_PKG_NAME");
+        match &self.other_on_path {
+            Some(other) => format!(
+                "For files that you can commit, put this `{name}` on your PATH before {}, \
+                 which is another program, and run this command again",
+                path_in_backticks(other)
+            ),
+            None => format!(
+                "For files that you can commit, put `{name}` on your PATH, and run this command again"
+            ),
+        }
     }
 }
 
@@ -391,6 +409,7 @@ mod tests {
                 agent: Named::by_name(agent).unwrap(),
                 scope: Scope::User,
                 program: "/opt/my tools/prompt-expander".to_owned(),
+                other_on_path: None,
                 arguments: Vec::new(),
                 hook: true,
                 replace: false,
@@ -724,6 +743,22 @@ mod tests {
                 true,
             ),
             (&*format!("{stop}{state}# end"), None, true),
+            (inline, None, true),
+            (
+                "[hooks]\nStop = [{hooks = [{command = \"log\"}]}]\n",
+                None,
+                true,
+            ),
+            (
+                "a = 1\nhooks = {Stop = [{hooks = [{command = \"log\"}]}]} # mine\n",
+                None,
+                true,
+            ),
+            (
+                "hooks.Stop = [{hooks = [{command = \"log\"}]}]\n\n[tui]\na = 1\n",
+                None,
+                true,
+            ),
         ] {
             let mut files = vec![(CODEX, config)];
             files.extend(hooks.map(|hooks| (".codex/hooks.json", hooks)));
@@ -735,10 +770,12 @@ mod tests {
             let value = ConfigSyntax::Toml.parse(&text).unwrap();
             assert_eq!(has_hooks(&value), config != state, "{text}");
             if is_in_config {
-                let handler = &value["hooks"]["UserPromptSubmit"][0]["hooks"][0];
+                let index = usize::from(config == inline); // after the user's own
+                let handler = &value["hooks"]["UserPromptSubmit"][index]["hooks"][0];
                 assert_eq!(handler["additionalContextLimit"], 0, "{text}");
                 assert_eq!(handler["timeout"], 5, "{text}");
-                let place = format!("{}:user_prompt_submit:0:0", user.path(CODEX).display());
+                let file = user.path(CODEX);
+                let place = format!("{}:user_prompt_submit:{index}:0", file.display());
                 let trusted = format!("{text}[hooks.state.'{place}']\ntrusted_hash = 'x'\n");
                 fs::write(user.path(CODEX), trusted).unwrap();
                 let plan =
@@ -746,18 +783,17 @@ mod tests {
                 assert_eq!(plan.unwrap().notes.len(), 1, "Codex asks again");
                 assert!(!user.read(CODEX).contains(&place));
             }
-            assert!(user.install(|_| {}, "codex").unwrap().warnings.is_empty());
+            let warnings = user.install(|_| {}, "codex").unwrap().warnings;
+            let has_hooks_in_both = hooks == Some(json);
+            assert_eq!(warnings.len(), usize::from(has_hooks_in_both));
+            for warning in warnings {
+                let start = "Codex warns at each start that there are hooks in `";
+                assert!(warning.starts_with(start), "{warning}");
+            }
             user.uninstall("codex");
             assert_eq!(user.read(CODEX), config);
             assert_eq!(user.files().len(), files.len());
         }
-        let user = User::with(&[(CODEX, inline)]);
-        let error = user.install(|_| {}, "codex").unwrap_err();
-        assert_eq!(
-            error.message,
-            "`hooks.UserPromptSubmit` must be tables `[[hooks.UserPromptSubmit]]`, but is not"
-        );
-        assert_eq!(error.position.unwrap().to_string(), "2:1");
     }
 
     #[test]

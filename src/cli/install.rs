@@ -21,9 +21,9 @@ use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
 use own_files::{Fate, OwnFiles};
-use program::{CopyChange, RegisteredProgram};
+use program::{CopyChange, FirstOnPath, RegisteredProgram};
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -76,6 +76,8 @@ pub(super) struct Uninstall {
     selection: AgentSelection,
 }
 
+const NOTHING_IS_REGISTERED: &str = "nothing is registered";
+
 /// How prompt-expander's own settings file affects registrations.
 #[derive(Default)]
 struct RegisteredSettings {
@@ -83,6 +85,14 @@ struct RegisteredSettings {
     arguments: Vec<String>,
     /// Whether the file allows agents to edit prompts.
     agents_may_edit: bool,
+}
+
+/// The command that agents will run.
+struct AgentCommand {
+    /// A path, or a name that is looked up on `PATH`.
+    text: String,
+    /// Another program of the same name that comes first on `PATH`, if there is one.
+    other_on_path: Option<PathBuf>,
 }
 
 impl Install {
@@ -108,12 +118,7 @@ impl Install {
             );
         }
         let program = RegisteredProgram::find()?;
-        // Others who work on the project have the program at other paths.
-        let command = if self.project && program.is_first_on_path() {
-            env!("CARGO_PKG_NAME").to_owned()
-        } else {
-            path_to_string(&program.path)?
-        };
+        let command = self.command_to_register(&program)?;
         let settings = self.registered_settings()?;
         let mut changes = ConfigChanges::new(program.copy_change, None);
         for agent in &agents {
@@ -129,6 +134,30 @@ impl Install {
             hint_at_next_steps(&changes, reporter);
         }
         Ok(changes.exit_code(agents.len(), reporter))
+    }
+
+    /// Returns the command that agents will run: the path of the program. For a project, the plain
+    /// name if that starts this program, because others have the program at other paths.
+    ///
+    /// # Errors
+    /// Fails if the path isn't valid UTF-8.
+    fn command_to_register(&self, program: &RegisteredProgram) -> anyhow::Result<AgentCommand> {
+        let path = path_to_string(&program.path)?;
+        let first_on_path = program.first_on_path();
+        if self.project && first_on_path == FirstOnPath::ThisProgram {
+            return Ok(AgentCommand {
+                text: env!("CARGO_PKG_NAME").to_owned(),
+                other_on_path: None,
+            });
+        }
+        let other_on_path = match first_on_path {
+            FirstOnPath::Other(other) => Some(other),
+            FirstOnPath::ThisProgram | FirstOnPath::None => None,
+        };
+        Ok(AgentCommand {
+            text: path,
+            other_on_path,
+        })
     }
 
     /// Reads the settings file that `--config` names, before or after the command, or the default
@@ -151,18 +180,18 @@ impl Install {
         })
     }
 
-    /// Returns what to register with an agent, as the options say. `program` is the command that the
-    /// agent will run.
+    /// Returns what to register with an agent, as the options say.
     fn installation(
         &self,
         agent: &'static Agent,
-        program: &str,
+        command: &AgentCommand,
         settings: &RegisteredSettings,
     ) -> Installation {
         Installation {
             agent,
             scope: scope_for(self.project),
-            program: program.to_owned(),
+            program: command.text.clone(),
+            other_on_path: command.other_on_path.clone(),
             arguments: settings.arguments.clone(),
             hook: !self.no_hook,
             replace: self.replace,
@@ -209,11 +238,10 @@ impl Uninstall {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<ExitCode> {
         let system = system()?;
         let registered = registered_agents(&system);
-        let concerns_every_agent = self.selection.is_empty() || self.selection.all;
-        if concerns_every_agent && registered.is_empty() {
-            reporter.note("nothing is registered");
-        }
         if self.selection.is_empty() {
+            if registered.is_empty() {
+                reporter.note(NOTHING_IS_REGISTERED);
+            }
             agent_list::print(&registered, self.selection.json, reporter)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -236,6 +264,9 @@ impl Uninstall {
         for agent in &agents {
             let plan = plan_removal(agent, scope_for(self.project), system);
             changes.add(agent, plan, reporter);
+        }
+        if self.selection.all && registered.is_empty() && changes.is_empty() {
+            reporter.note(NOTHING_IS_REGISTERED);
         }
         self.selection.preview_and_write(
             &mut changes,

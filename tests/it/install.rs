@@ -305,15 +305,17 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
 
 #[test]
 fn files_of_a_project_have_the_plain_name_of_a_program_on_path_and_else_warn_of_its_path() {
-    let by_name = "note: only the name of the program is now in `.mcp.json` and \
+    let by_name = "note: this change puts only the name of the program into `.mcp.json` and \
                    `.claude/settings.json`. Everyone who works on this project runs the \
                    `prompt-expander` that is on their own PATH";
-    let by_path = "note: a path of this machine is now in `.mcp.json` and \
-                   `.claude/settings.json`, so do not commit that.";
+    let by_path = "note: this change puts a path of this machine into `.mcp.json` and \
+                   `.claude/settings.json`, so do not commit it.";
+    let other = "For files that you can commit, put this `prompt-expander` on your PATH before `";
     for (on_path, options, is_by_name, note) in [
         (None, &[][..], false, by_path),
         (Some("my tools/prompt-expander"), &[], true, by_name),
         (Some("another"), &[], false, by_path),
+        (Some("another"), &[], false, other),
         (
             Some("my tools/prompt-expander"),
             &["--config", "/c"],
@@ -326,6 +328,9 @@ fn files_of_a_project_have_the_plain_name_of_a_program_on_path_and_else_warn_of_
         if let Some(target) = on_path {
             symlink(user.path(target), user.path("bin/prompt-expander")).unwrap();
         }
+        let planned = [&["install", "claude", "--project", "--dry-run"], options].concat();
+        let notes = user.run(&planned).stderr.replace("\n      ", " ");
+        assert_contains(&notes, note);
         let line = [&["install", "claude", "--project", "--yes"], options].concat();
         let notes = user.run(&line).stderr.replace("\n      ", " ");
         assert_contains(&notes, note);
@@ -561,10 +566,16 @@ fn the_path_that_stays_the_same_after_an_update_is_registered() {
         entry("codex", &user.text(".codex/config.toml")),
         json!({"command": stable})
     );
+    let indirect = user.path("project/../my tools/../my tools/prompt-expander");
+    fs::remove_file(&stable).unwrap();
+    user.run_in("project", &indirect, &["install", "codex", "--yes"]);
+    assert_eq!(
+        entry("codex", &user.text(".codex/config.toml")),
+        json!({"command": user.program})
+    );
     // Under another name, `uninstall` would not know it.
     let other = user.path("bin/pe");
     symlink(user.client.command().get_program(), &other).unwrap();
-    fs::remove_file(&stable).unwrap();
     let ran = user.run_in("project", &other, &["install", "codex", "--dry-run"]);
     assert!(
         ran.stderr

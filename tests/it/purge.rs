@@ -91,6 +91,10 @@ fn after_a_purge_only_prompts_and_what_the_user_wrote_are_there() {
     let list = user.done(&["uninstall", "--all", "--json", "--dry-run"]);
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
     assert_eq!(list["kept"], serde_json::json!(kept_by_program));
+    let planned = user.done(&["uninstall", "--all", "--purge", "--json", "--dry-run"]);
+    let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
+    assert_eq!(planned["deleted"], list["kept"]);
+    assert_eq!(planned.get("kept"), None);
 
     let before = own_files(&user);
     let shown = user.done(&["uninstall", "--all", "--purge", "--dry-run"]);
@@ -115,4 +119,20 @@ fn after_a_purge_only_prompts_and_what_the_user_wrote_are_there() {
     }
     let again = user.run(&["uninstall", "--all", "--purge", "--yes"]);
     assert_eq!(again.stderr, "note: nothing is registered\n");
+
+    // Also if no agent is registered any more.
+    let token = user.path(".config/prompt-expander/team-token");
+    write_secret(token.clone(), "secret");
+    let purged = user.run(&["uninstall", "--all", "--purge", "--yes"]);
+    assert!(
+        purged
+            .stderr
+            .starts_with("note: the files of this program are deleted"),
+        "{purged:?}"
+    );
+    write_secret(token.clone(), "secret");
+    let json = user.done(&["uninstall", "--all", "--purge", "--yes", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["deleted"], serde_json::json!([token]));
+    assert!(!token.exists());
 }

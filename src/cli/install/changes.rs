@@ -110,7 +110,7 @@ impl ConfigChanges {
     }
 
     /// Returns whether there is nothing to write or delete.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.copy_change.is_none()
             && self.changed_agents().count() == 0
             && !self.deletes_own_files()
@@ -233,7 +233,10 @@ impl ConfigChanges {
         }
         let mut json = json!({"agents": agents, "written": is_written});
         if let Some(own_files) = &self.own_files {
-            json["kept"] = own_files.to_json();
+            // If an agent failed, nothing is deleted: see `delete_own_files`.
+            let is_deleted = own_files.fate == Fate::Delete && self.failed_agents.is_empty();
+            let key = if is_deleted { "deleted" } else { "kept" };
+            json[key] = own_files.to_json();
         }
         if let Some(copy_change) = &self.copy_change {
             json["program"] = json!(copy_change.copy_path().display().to_string());

@@ -91,6 +91,9 @@ pub(super) struct OwnFiles {
     candidates: Vec<OwnFile>,
     /// `config.toml`, edited so that it lists no trusted repositories, if it does now.
     settings: Option<ConfigFile>,
+    /// The paths of the files that [`delete`](Self::delete) has deleted or, for `config.toml`,
+    /// edited.
+    deleted: Vec<PathBuf>,
 }
 
 /// What `uninstall` does with the files that this program keeps for itself.
@@ -128,6 +131,7 @@ impl OwnFiles {
             fate,
             candidates,
             settings: config::plan_removal_of_trusted()?,
+            deleted: Vec::new(),
         })
     }
 
@@ -162,15 +166,25 @@ impl OwnFiles {
         lines.join("\n")
     }
 
-    /// Returns the paths of the files that exist now as a JSON list.
-    pub(super) fn to_json(&self) -> Value {
-        let mut paths: Vec<String> = self
-            .existing()
-            .map(|file| file.path.display().to_string())
-            .collect();
+    /// Returns the paths of the files that exist now, and of `config.toml` if it lists trusted
+    /// repositories.
+    fn existing_paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.existing().map(|file| file.path.clone()).collect();
         if let Some(settings) = &self.settings {
-            paths.push(settings.path.display().to_string());
+            paths.push(settings.path.clone());
         }
+        paths
+    }
+
+    /// Returns the paths of the files as a JSON list: of those that are deleted by now, and of those
+    /// that still exist.
+    pub(super) fn to_json(&self) -> Value {
+        let mut paths = self.deleted.clone();
+        paths.extend(self.existing_paths());
+        let paths: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         paths.into()
     }
 
@@ -180,6 +194,7 @@ impl OwnFiles {
     /// # Errors
     /// Fails if a file can't be deleted, or if `config.toml` can't be written.
     pub(super) fn delete(&mut self) -> anyhow::Result<()> {
+        let paths = self.existing_paths();
         for file in self.existing() {
             delete_all(&file.path)
                 .with_context(|| format!("{} cannot be deleted", full_path(&file.path)))?;
@@ -197,6 +212,7 @@ impl OwnFiles {
             // If the user has other files there, e.g. prompts, this fails, and the folder stays.
             _ = fs::remove_dir(folder);
         }
+        self.deleted = paths;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use std::env;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Returns an absolute path of this program that stays valid after an update. Prefers a symlink on
 /// `PATH` to its target, because an update may change the name of the target.
@@ -46,9 +46,23 @@ fn candidate_paths() -> Vec<PathBuf> {
     // A plain name was looked up on `PATH`.
     let is_path = first_argument.components().count() > 1;
     if is_path {
-        paths.push(absolute(&first_argument));
+        paths.push(without_parent_folders(&absolute(&first_argument)));
     }
     paths
+}
+
+/// Returns an absolute path without `..`: `/a/b/../c` becomes `/a/c`. If `/a/b` is a symlink, this
+/// may be the path of another file, or of none.
+fn without_parent_folders(path: &Path) -> PathBuf {
+    let mut shortened = PathBuf::new();
+    for component in path.components() {
+        if component == Component::ParentDir {
+            shortened.pop();
+        } else {
+            shortened.push(component);
+        }
+    }
+    shortened
 }
 
 /// Returns the paths at which `PATH` may have this program, e.g. `/usr/bin/prompt-expander`, in the
@@ -64,6 +78,16 @@ fn paths_on_path_variable() -> Vec<PathBuf> {
 /// Returns `prompt-expander`, or `prompt-expander.exe` on Windows.
 fn expected_file_name() -> String {
     format!("{}{}", env!("CARGO_PKG_NAME"), env::consts::EXE_SUFFIX)
+}
+
+/// The program that the plain name `prompt-expander` starts.
+#[derive(PartialEq, Eq)]
+pub(super) enum FirstOnPath {
+    ThisProgram,
+    /// Another file of that name, e.g. another version.
+    Other(PathBuf),
+    /// No folder of `PATH` has such a program.
+    None,
 }
 
 /// The program to register with agents.
@@ -97,19 +121,23 @@ impl RegisteredProgram {
         })
     }
 
-    /// Returns whether the plain name `prompt-expander` starts this program, because it is the
-    /// first of that name on `PATH`.
+    /// Returns which program the plain name `prompt-expander` starts: the first of that name on
+    /// `PATH`.
     ///
     /// Skips caches, which are on `PATH` only while e.g. `npx` runs this program.
-    pub(super) fn is_first_on_path(&self) -> bool {
+    pub(super) fn first_on_path(&self) -> FirstOnPath {
         for candidate in paths_on_path_variable() {
             // The copy may not have been made yet.
             let is_program = candidate == self.path || candidate.is_file();
-            if is_program && !is_in_cache(&candidate) {
-                return is_same_file(&candidate, &self.path);
+            if !is_program || is_in_cache(&candidate) {
+                continue;
             }
+            if is_same_file(&candidate, &self.path) {
+                return FirstOnPath::ThisProgram;
+            }
+            return FirstOnPath::Other(candidate);
         }
-        false
+        FirstOnPath::None
     }
 }
 
