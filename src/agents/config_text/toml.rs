@@ -139,13 +139,15 @@ pub(super) fn set_hook(
 /// which is created if it is missing. Returns `None` if the hooks or the event can't be extended.
 fn add_inline_handler(document: &mut DocumentMut, event: &str, handler: &Entry) -> Option<()> {
     let hooks = document.get_mut("hooks")?.as_table_like_mut()?;
-    let no_groups = Item::Value(Array::new().into());
-    let groups = hooks.entry(event).or_insert(no_groups).as_array_mut()?;
+    let groups = hooks.entry(event).or_insert(Item::None);
+    if groups.is_none() {
+        *groups = Item::Value(Array::new().into());
+    }
     let mut handlers = Array::new();
     handlers.push(new_table(handler).into_inline_table());
     let mut group = InlineTable::new();
     group.insert("hooks", handlers.into());
-    groups.push(group);
+    groups.as_array_mut()?.push(group);
     Some(())
 }
 
