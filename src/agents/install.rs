@@ -750,11 +750,6 @@ mod tests {
                 true,
             ),
             (
-                "a = 1\nhooks = {Stop = [{hooks = [{command = \"log\"}]}]} # mine\n",
-                None,
-                true,
-            ),
-            (
                 "hooks.Stop = [{hooks = [{command = \"log\"}]}]\n\n[tui]\na = 1\n",
                 None,
                 true,
@@ -794,6 +789,14 @@ mod tests {
             assert_eq!(user.read(CODEX), config);
             assert_eq!(user.files().len(), files.len());
         }
+        let inline_table = "a = 1\nhooks = {Stop = [{hooks = [{command = \"log\"}]}]} # mine\n";
+        let user = User::with(&[(CODEX, inline_table)]);
+        user.install(|_| {}, "codex").unwrap();
+        let value = ConfigSyntax::Toml.parse(&user.read(CODEX)).unwrap();
+        let handler = &value["hooks"]["UserPromptSubmit"][0]["hooks"][0];
+        assert_eq!(handler["timeout"], 5, "{value}");
+        user.uninstall("codex");
+        assert_eq!(user.read(CODEX), inline_table);
     }
 
     #[test]
