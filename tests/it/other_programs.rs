@@ -525,6 +525,7 @@ fn a_symlink_in_a_project_never_turns_a_secret_into_a_prompt() {
         "list --json",
         "check",
         "show env",
+        "edit env",
         "expand config",
         "expand attach",
         "expand include",
@@ -592,7 +593,8 @@ fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
         assert!(ran.stdout.contains(&command), "{folder}: {}", ran.stdout);
     }
     for folder in others {
-        assert!(!ran.stdout.contains(folder), "{folder}: {}", ran.stdout);
+        let path = format!("project/{folder}");
+        assert!(!ran.stdout.contains(&path), "{folder}: {}", ran.stdout);
     }
 }
 

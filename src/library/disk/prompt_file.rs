@@ -342,7 +342,8 @@ impl FileHandle {
         if self.files.about.layer == Layer::PACK {
             return false;
         }
-        !self.file.may_be_linked || self.files.root.reach.check(&self.file.path).is_ok()
+        let reach = &self.files.root.reach;
+        !self.file.may_be_linked || reach.check_prompt_file(&self.file.path).is_ok()
     }
 }
 
