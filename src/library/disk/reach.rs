@@ -92,13 +92,16 @@ impl Reach {
         if !self.is_confined() {
             return Ok(());
         }
-        match fs::canonicalize(path) {
-            Ok(target) if !has_prompt_extension(&target) => Err(unsuitable_target_error(
-                &target,
-                "which is not named like a prompt file",
-            )),
-            _ => Ok(()), // reading a missing file reports a better error
+        let Ok(target) = fs::canonicalize(path) else {
+            return Ok(()); // reading a missing file reports a better error
+        };
+        // A file such as `x.yaml`, which can only be imported, may point to another `.yaml`.
+        let has_same_extension = target.extension() == path.extension();
+        if has_same_extension || has_prompt_extension(&target) {
+            return Ok(());
         }
+        let reason = "which is not named like a prompt file";
+        Err(unsuitable_target_error(&target, reason))
     }
 
     /// Checks the path of a file, with all symlinks resolved.
