@@ -459,7 +459,7 @@ fn gates() -> Vec<Gate> {
             "hook, a mention in 20 KB",
             Callgrind,
             hook(Callgrind, &many, &mentioned),
-            1_900_000.0,
+            2_000_000.0,
         ),
         gate(
             "hook, a command among 1,000",
