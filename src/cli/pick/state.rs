@@ -256,20 +256,25 @@ impl State {
         };
         match key {
             Key::Escape => self.go_to(Step::List),
-            Key::Enter | Key::Control('o') => {
-                let Some(name) = form.focus_missing_field() else {
-                    self.draft_result = if *key == Key::Enter {
-                        DraftResult::Use
-                    } else {
-                        DraftResult::Edit
-                    };
-                    return Effect::Expand(form.found.clone(), form.call());
-                };
-                self.note = format!("`{}` needs a value", printable(name));
-            }
+            Key::Enter => return self.expand_form(DraftResult::Use),
+            Key::Control('o') => return self.expand_form(DraftResult::Edit),
             _ => form.press(key),
         }
         Effect::None
+    }
+
+    /// Expands the prompt with the values of the form. If a required value is missing, moves the
+    /// focus to its field instead, and says so.
+    fn expand_form(&mut self, draft_result: DraftResult) -> Effect {
+        let Step::Form(form) = &mut self.step else {
+            return Effect::None;
+        };
+        if let Some(name) = form.focus_missing_field() {
+            self.note = format!("`{}` needs a value", printable(name));
+            return Effect::None;
+        }
+        self.draft_result = draft_result;
+        Effect::Expand(form.found.clone(), form.call())
     }
 
     /// Handles a key while the chosen text is shown: uses, edits or copies it, scrolls, or goes
