@@ -84,19 +84,9 @@ impl Test {
         source: &PromptSource,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        let view = source.library_with_warnings(reporter).view();
         let mut results = Results::default();
-        let mut files = Vec::new();
-        if self.targets.is_empty() {
-            let listing = view.list();
-            results.problems.extend(listing.unreadable().cloned());
-            files = listing.tests;
-        }
-        // Resolve all targets before running any test, so that nothing is written if one is
-        // invalid.
-        for target in &self.targets {
-            files.extend(find_test_files(source, target, &view, reporter)?);
-        }
+        // All targets, before any test runs, so that nothing is written if one is invalid.
+        let files = self.find_all_test_files(source, &mut results, reporter)?;
         let mode = if self.update {
             TestMode::Update
         } else {
@@ -123,6 +113,30 @@ impl Test {
             return Ok(ExitCode::FAILURE);
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Finds the test files for all targets. Without targets, finds those of all prompts, and adds
+    /// the errors of files that can't be read to the results.
+    ///
+    /// # Errors
+    /// Fails if a target has no tests.
+    fn find_all_test_files(
+        &self,
+        source: &PromptSource,
+        results: &mut Results,
+        reporter: &Reporter,
+    ) -> anyhow::Result<Vec<TestFile>> {
+        let view = source.library_with_warnings(reporter).view();
+        if self.targets.is_empty() {
+            let listing = view.list();
+            results.problems.extend(listing.unreadable().cloned());
+            return Ok(listing.tests);
+        }
+        let mut files = Vec::new();
+        for target in &self.targets {
+            files.extend(find_test_files(source, target, &view, reporter)?);
+        }
+        Ok(files)
     }
 }
 
