@@ -60,6 +60,8 @@ const DRAFT_UNCHANGED: &str = "The draft is as it was.";
 const DRAFT_EXPANDED: &str = "The draft is the expansion now.";
 
 impl Compose {
+    /// Composes the draft of an agent, which the path of the file identifies. Opens other files only
+    /// in the editor, and so also a draft if there is no terminal to draw on.
     pub(super) fn run(
         self,
         source: anyhow::Result<&PromptSource>,
@@ -130,6 +132,10 @@ impl Compose {
         }
     }
 
+    /// Reads the draft.
+    ///
+    /// # Errors
+    /// Fails if it can't be read, or is read-only, because the expansion couldn't be written.
     fn read_draft(&self) -> anyhow::Result<Vec<u8>> {
         let draft = read_regular(&self.file, MAX_FILE).context("the draft cannot be read")?;
         let is_read_only = fs::symlink_metadata(&self.file)?.permissions().readonly();
@@ -162,12 +168,14 @@ impl Compose {
     /// Returns the command of the editor: `--then`, EDITOR or the system's default.
     fn editor(&self) -> OsString {
         let editor = self.then.clone().or_else(|| std::env::var_os("EDITOR"));
-        match editor {
-            // `is_compose` prevents an endless loop if EDITOR is this command.
-            Some(editor) if !editor.is_empty() && !text_editor::is_compose(&editor) => editor,
-            _ if cfg!(windows) => "notepad".into(),
-            _ => "vi".into(),
+        let editor = editor.unwrap_or_default();
+        // If EDITOR is this command, it would start itself forever.
+        let is_usable = !editor.is_empty() && !text_editor::is_compose(&editor);
+        if is_usable {
+            return editor;
         }
+        let default = if cfg!(windows) { "notepad" } else { "vi" };
+        default.into()
     }
 }
 

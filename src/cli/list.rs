@@ -57,6 +57,8 @@ pub(super) struct List {
 }
 
 impl List {
+    /// Prints the prompts that match the filters: as JSON, in lines for scripts or, on a terminal,
+    /// as a page for people. Warns if there are none.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let view = library.view();
