@@ -87,8 +87,8 @@ pub struct Hook {
     /// as `install` does it. `docs/clients/` says how it was measured.
     pub context_limit: (usize, Unit),
     /// Returns the limit that the hook's entry in the agent's file sets, in the unit of
-    /// `context_limit`. `None` if an entry can't set it.
-    pub(super) limit_of_entry: Option<fn(entry: &Value) -> usize>,
+    /// `context_limit`, or `None` if there is no limit in the entry.
+    pub(super) limit_of_entry: fn(entry: &Value) -> Option<usize>,
     /// Keys of the hook's entry, besides those that all agents have.
     pub(super) further_keys: &'static [(&'static str, u32)],
     /// The user's hooks file, relative to the settings folder.
@@ -221,7 +221,8 @@ impl Agent {
     /// first. They may not exist.
     pub(super) fn hook_paths_of_install(&self, scope: Scope, system: &System) -> Vec<PathBuf> {
         let mut paths = Vec::new();
-        paths.extend(self.hook_paths(scope, system).pop());
+        let preferred = self.hook_paths(scope, system).pop(); // the last, see `Hook::project_files`
+        paths.extend(preferred);
         if self.hook.as_ref().is_some_and(|hook| hook.is_in_config) {
             paths.extend(self.config_paths(scope, system));
         }
@@ -320,15 +321,17 @@ impl Agent {
         hooks
     }
 
-    /// Returns the maximum length of a context that reaches the model untruncated from each hook in
-    /// the agent's files that runs prompt-expander. If there is none, e.g. because a plugin runs it,
-    /// returns that of a hook that `install` registers. Returns `None` for an agent without hooks.
+    /// Returns the maximum length of a text that a hook can add to the prompt, so that it reaches the
+    /// model untruncated. Returns `None` for an agent without hooks.
+    ///
+    /// It is the limit of the hook that `install` registers, or a lower one that the agent's files
+    /// set for a hook that runs prompt-expander.
     pub fn context_limit(&self, system: &System) -> Option<(usize, Unit)> {
         let hook = self.hook.as_ref()?;
         let (mut max, unit) = hook.context_limit;
-        if let Some(limit_of_entry) = hook.limit_of_entry {
-            for registered in self.hooks(&self.read_files(system)) {
-                max = max.min(limit_of_entry(&registered.entry));
+        for registered in self.hooks(&self.read_files(system)) {
+            if let Some(limit) = (hook.limit_of_entry)(&registered.entry) {
+                max = max.min(limit);
             }
         }
         Some((max, unit))

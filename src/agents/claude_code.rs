@@ -54,7 +54,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     hook: Some(Hook {
         event: "UserPromptSubmit",
         context_limit: (10_000, Unit::Utf16),
-        limit_of_entry: None,
+        limit_of_entry: |_| None,
         further_keys: &[],
         user_file: "settings.json",
         project_files: &[".claude/settings.local.json", ".claude/settings.json"],
@@ -169,25 +169,18 @@ fn check_managed_servers(examined: &Examined, server: &Registration) -> Option<F
     Some(examined.error(message, fix).at_key(&file, &["mcpServers"]))
 }
 
+/// The key of the list of allowed servers in a settings file.
+const ALLOWED_SERVERS: &str = "allowedMcpServers";
+
 /// Returns an error if a server is on none of the lists of allowed servers. Claude Code joins the
 /// lists of all settings files, unless an administrator's `allowManagedMcpServersOnly` is true.
 fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
-    let key = "allowedMcpServers";
-    let ignores_others = examined.settings().any(|file| {
-        examined.is_managed(&file.path) && file.value["allowManagedMcpServersOnly"] == true
-    });
-    let mut first_file = None;
+    let files = files_with_allowed_servers(examined);
+    let first_file = files.first()?; // without any list, all servers are allowed
     let mut allowed = Vec::new();
-    for file in examined.settings() {
-        if ignores_others && !examined.is_managed(&file.path) {
-            continue;
-        }
-        if let Some(list) = file.value[key].as_array() {
-            first_file = first_file.or(Some(file));
-            allowed.extend(list);
-        }
+    for file in &files {
+        allowed.extend(file.value[ALLOWED_SERVERS].as_array().into_iter().flatten());
     }
-    let file = first_file?;
     // As soon as one command is allowed, a server that has a command needs that, not its name.
     let has_commands = allowed.iter().any(|item| item["serverCommand"].is_array());
     let wanted_item = if has_commands {
@@ -198,8 +191,26 @@ fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<F
     if allowed.contains(&&wanted_item) {
         return None;
     }
-    let message = not_listed_message(key, &wanted_item, CLAUDE_CODE.title);
-    Some(examined.settings_error(file, &[key], message, ADD_TO_LIST))
+    let message = not_listed_message(ALLOWED_SERVERS, &wanted_item, CLAUDE_CODE.title);
+    Some(examined.settings_error(first_file, &[ALLOWED_SERVERS], message, ADD_TO_LIST))
+}
+
+/// Returns the settings files with a list of allowed servers that counts: only an administrator's
+/// if one of them has `"allowManagedMcpServersOnly": true`, otherwise all.
+fn files_with_allowed_servers<'a>(examined: &Examined<'a>) -> Vec<&'a ConfigFile> {
+    let counts_only_managed = examined.settings().any(|file| {
+        examined.is_managed(&file.path) && file.value["allowManagedMcpServersOnly"] == true
+    });
+    let mut files = Vec::new();
+    for file in examined.settings() {
+        if counts_only_managed && !examined.is_managed(&file.path) {
+            continue;
+        }
+        if file.value[ALLOWED_SERVERS].is_array() {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// Returns the item that stands for a server in the lists of allowed and of denied servers.

@@ -34,7 +34,7 @@ pub(super) static CODEX: Agent = Agent {
         event: "UserPromptSubmit",
         // No limit is known. 999,991 bytes arrived untruncated.
         context_limit: (1_000_000, Unit::Bytes),
-        limit_of_entry: Some(limit_of_entry),
+        limit_of_entry,
         further_keys: &[(CONTEXT_LIMIT_KEY, 0)],
         user_file: "hooks.json",
         project_files: &[".codex/hooks.json"],
@@ -91,24 +91,26 @@ pub(super) static CODEX: Agent = Agent {
 /// The key of a hook's entry that limits the context that the hook adds.
 const CONTEXT_LIMIT_KEY: &str = "additionalContextLimit";
 
-/// Returns how many bytes of a hook's context reach the model untruncated. Codex counts tokens of
-/// four bytes. 0 means that there is no limit.
-fn limit_of_entry(entry: &Value) -> usize {
-    let tokens = entry[CONTEXT_LIMIT_KEY].as_u64().unwrap_or(2_500);
+/// The limit, in tokens, for a hook's entry that doesn't set one.
+const DEFAULT_CONTEXT_TOKENS: u64 = 2_500;
+
+/// How many bytes Codex counts as one token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// Returns how many bytes of a hook's context reach the model untruncated, or `None` if there is no
+/// limit. The entry has the limit in tokens, and 0 if there is none.
+fn limit_of_entry(entry: &Value) -> Option<usize> {
+    let tokens = entry[CONTEXT_LIMIT_KEY].as_u64();
+    let tokens = usize::try_from(tokens.unwrap_or(DEFAULT_CONTEXT_TOKENS)).ok()?;
     if tokens == 0 {
-        return usize::MAX;
+        return None;
     }
-    usize::try_from(tokens)
-        .unwrap_or(usize::MAX)
-        .saturating_mul(4)
+    tokens.checked_mul(BYTES_PER_TOKEN) // a number that is too large is no limit
 }
 
 /// Returns a warning if the hook's context is limited. Long prompts are then left to the tool.
 fn check_context_limit(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
-    let limit = limit_of_entry(&hook.entry);
-    if limit == usize::MAX {
-        return None;
-    }
+    let limit = limit_of_entry(&hook.entry)?;
     let message = format!(
         "the hook leaves prompts of more than {} bytes to the tool, because Codex would cut them: \
          `{CONTEXT_LIMIT_KEY}` is not 0",

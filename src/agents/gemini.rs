@@ -48,7 +48,7 @@ pub(super) static GEMINI: Agent = Agent {
         event: "BeforeAgent",
         // No limit is known. Longer contexts were not tried.
         context_limit: (1_000_000, Unit::Bytes),
-        limit_of_entry: None,
+        limit_of_entry: |_| None,
         further_keys: &[],
         user_file: "settings.json",
         project_files: &[".gemini/settings.json"],

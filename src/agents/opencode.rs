@@ -56,7 +56,7 @@ pub(super) static OPENCODE: Agent = Agent {
         event: "chat.message",
         // No limit is known. 66,283 characters arrived untruncated.
         context_limit: (1_000_000, Unit::Bytes),
-        limit_of_entry: None,
+        limit_of_entry: |_| None,
         further_keys: &[],
         user_file: "plugins/prompt-expander.js",
         project_files: &[".opencode/plugins/prompt-expander.js"],
@@ -102,30 +102,35 @@ pub(super) static OPENCODE: Agent = Agent {
 struct ToolRule<'f> {
     file: &'f ConfigFile,
     section: &'static str,
+    /// The tools to which the rule applies, e.g. `prompts*`.
     pattern: &'f str,
     action: &'f Value,
+}
+
+impl ToolRule<'_> {
+    fn hides_tools(&self) -> bool {
+        *self.action == false || *self.action == "deny"
+    }
 }
 
 /// Returns an error if a rule hides `expand_prompt`. The last rule that matches the tool decides.
 fn check_tool_rules(examined: &Examined, server: &Registration) -> Option<Finding> {
     let tool = format!("{}_expand_prompt", server.name);
     let rules = tool_rules(examined.files);
-    let ToolRule {
-        file,
-        section,
-        pattern,
-        action,
-    } = rules
+    let rule = rules
         .iter()
         .rfind(|rule| matches_pattern(rule.pattern, &tool))?;
-    if **action != false && **action != "deny" {
+    if !rule.hides_tools() {
         return None;
     }
     let message = format!(
-        "{} in `{section}` is `{action}`, so opencode does not offer `expand_prompt` to the model",
-        in_backticks(pattern)
+        "{} in `{}` is `{}`, so opencode does not offer `expand_prompt` to the model",
+        in_backticks(rule.pattern),
+        rule.section,
+        rule.action
     );
-    Some(examined.settings_error(file, &[section, pattern], message, "remove this rule"))
+    let keys = [rule.section, rule.pattern];
+    Some(examined.settings_error(rule.file, &keys, message, "remove this rule"))
 }
 
 /// Returns all rules for tools, in order of increasing precedence: those in `permission` override

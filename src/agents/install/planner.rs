@@ -51,11 +51,13 @@ pub(super) struct HooksOfScope {
 }
 
 impl<'s> Planner<'s> {
-    /// Reads the agent's files, and chooses the config and the hooks file to edit in this scope.
+    /// Starts a plan that changes nothing yet. Reads the files that the agent has now, and chooses
+    /// which of them to edit: one for the server (the config) and one for the hook.
     ///
     /// # Errors
-    /// Fails if the home directory is needed but unknown, or if the scope is the project but the
-    /// project's files are also the user's.
+    /// Fails if the config belongs into the home directory, and that is unknown. For a project, also
+    /// fails if a chosen file is one of the user's own: the working directory is then the home
+    /// directory, not a project.
     pub(super) fn new(
         agent: &'static Agent,
         scope: Scope,
@@ -80,6 +82,11 @@ impl<'s> Planner<'s> {
             hooks_path,
             plan: Plan::default(),
         })
+    }
+
+    /// Returns whether a file is the hooks file to edit.
+    fn is_hooks_file(&self, path: &Path) -> bool {
+        self.hooks_path.as_deref() == Some(path)
     }
 
     /// Returns the servers in the config to edit. A config that doesn't exist has none.
@@ -143,7 +150,7 @@ impl<'s> Planner<'s> {
             if hook.scope != self.scope {
                 continue;
             }
-            if hook.is_plain() && Some(&hook.path) == self.hooks_path.as_ref() {
+            if hook.is_plain() && self.is_hooks_file(&hook.path) {
                 hooks.rewritable.push(hook);
             } else {
                 hooks.others.push(hook);
@@ -267,7 +274,7 @@ impl<'s> Planner<'s> {
                 cleaned = syntax.remove(&cleaned, &keys)?;
             }
             if let Some(hook) = &self.agent.hook
-                && Some(&file.path) == self.hooks_path.as_ref()
+                && self.is_hooks_file(&file.path)
             {
                 cleaned = syntax.remove_hook(&cleaned, hook.event, &is_plain)?;
             }
@@ -337,7 +344,7 @@ impl<'s> Planner<'s> {
             return BTreeSet::new();
         }
         let mut files = self.plan.files.iter();
-        match files.find(|file| Some(&file.path) == self.hooks_path.as_ref()) {
+        match files.find(|file| self.is_hooks_file(&file.path)) {
             Some(hooks_file) => changed_places(hooks_file, hook.event),
             None => BTreeSet::new(),
         }
@@ -399,20 +406,21 @@ impl<'s> Planner<'s> {
         Plan { files, ..self.plan }
     }
 
-    /// Returns what to do with a file's backup when the file is written.
+    /// Returns what to do with a file's backup when the file is written: replace it if nothing is
+    /// registered in the file yet, otherwise keep it, so that it has the state before the first
+    /// installation. A file that `install` itself has created needs no backup.
     fn backup_for(&self, file: &ConfigFile) -> Backup {
         let original = file.original.as_deref().unwrap_or_default();
         let cleaned = self
             .without_registrations(file, original)
             .unwrap_or_default();
         if cleaned == original {
-            // Nothing is registered, so any backup is of an earlier installation.
-            Backup::Replace
-        } else if file.backup_text().is_none()
-            && is_equal_except_whitespace(&cleaned, file.template)
-        {
-            // `install` created the file, so `uninstall` will just delete it.
-            Backup::None
+            return Backup::Replace; // any backup is of an earlier installation
+        }
+        let was_created_by_install =
+            file.backup_text().is_none() && is_equal_except_whitespace(&cleaned, file.template);
+        if was_created_by_install {
+            Backup::None // `uninstall` will just delete the file
         } else {
             Backup::Keep
         }

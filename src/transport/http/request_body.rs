@@ -23,26 +23,35 @@ pub(super) struct RequestBody(Arc<Mutex<UnreadPart>>);
 /// The part of a body that was not read.
 struct UnreadPart {
     body: Body,
-    has_ended: bool,
-    /// Whether the client sends its body only after the server has begun to read it.
-    waits_for_reader: bool,
+    state: ReadState,
+}
+
+/// How far a body was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReadState {
+    /// Nothing was read, and the client sends nothing before that: its request has the header
+    /// `Expect: 100-continue`, which the server answers when it begins to read.
+    ClientWaits,
+    /// The client sends the body, whether or not the server reads it.
+    ClientSends,
+    /// All of the body was read, or it is empty.
+    Ended,
 }
 
 impl RequestBody {
-    /// Returns a copy of the body of a request.
+    /// Replaces the body of a request by one that can be shared, and returns another copy of it. An
+    /// empty body is not shared, because nobody has to read it.
     pub(super) fn share(request: &mut Request) -> RequestBody {
-        let waits_for_reader = match request.headers().get(EXPECT) {
-            Some(expectation) => expectation.as_bytes().eq_ignore_ascii_case(b"100-continue"),
-            None => false,
-        };
         let body = std::mem::take(request.body_mut());
-        let has_ended = body.is_end_stream();
-        let shared = RequestBody(Arc::new(Mutex::new(UnreadPart {
-            body,
-            has_ended,
-            waits_for_reader,
-        })));
-        if !has_ended {
+        let state = if body.is_end_stream() {
+            ReadState::Ended
+        } else if expects_continue(request) {
+            ReadState::ClientWaits
+        } else {
+            ReadState::ClientSends
+        };
+        let shared = RequestBody(Arc::new(Mutex::new(UnreadPart { body, state })));
+        if state != ReadState::Ended {
             *request.body_mut() = Body::new(shared.clone());
         }
         shared
@@ -51,7 +60,7 @@ impl RequestBody {
     /// Returns `true` if all of the body was read, or if it is empty.
     pub(super) fn has_ended(&self) -> bool {
         let unread = lock(&self.0);
-        unread.has_ended || unread.body.is_end_stream()
+        unread.state == ReadState::Ended || unread.body.is_end_stream()
     }
 
     /// Reads and discards what the handler has left, for at most [`DISCARD_TIMEOUT`]. Returns
@@ -61,8 +70,8 @@ impl RequestBody {
     /// not the refusal. A client with `Expect: 100-continue` has sent nothing yet: reading would
     /// only ask it for the body.
     pub(super) async fn discard_rest(mut self) -> bool {
-        let waits_for_reader = lock(&self.0).waits_for_reader;
-        if waits_for_reader {
+        let state = lock(&self.0).state;
+        if state == ReadState::ClientWaits {
             return false;
         }
         let read_all = async { while let Some(Ok(_)) = self.frame().await {} };
@@ -71,19 +80,31 @@ impl RequestBody {
     }
 }
 
+/// Returns `true` if the client sends the body only after the server has asked for it.
+fn expects_continue(request: &Request) -> bool {
+    match request.headers().get(EXPECT) {
+        Some(expectation) => expectation.as_bytes().eq_ignore_ascii_case(b"100-continue"),
+        None => false,
+    }
+}
+
 impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = axum::Error;
 
+    /// Reads the next part of the body, or `None` at its end. Each part is read only once, by the
+    /// copy that asks first.
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut unread = lock(&self.0);
-        unread.waits_for_reader = false;
+        if unread.state == ReadState::ClientWaits {
+            unread.state = ReadState::ClientSends; // reading makes the server ask for the body
+        }
         let polled = Pin::new(&mut unread.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None)) {
-            unread.has_ended = true;
+            unread.state = ReadState::Ended;
         }
         polled
     }

@@ -14,7 +14,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::BTreeSet;
-use std::iter;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -61,12 +60,17 @@ impl Keys {
             }
             keys.push(hmac_key(key));
         }
-        let mut keys = keys.into_iter();
-        // The third must not exist.
-        let (Some(current), previous, None) = (keys.next(), keys.next(), keys.next()) else {
-            return Err("it must have one key, or two: the new one on the first line, the old one on the second".into());
-        };
-        Ok(Keys { current, previous })
+        match keys.as_slice() {
+            [current] => Ok(Keys {
+                current: current.clone(),
+                previous: None,
+            }),
+            [current, previous] => Ok(Keys {
+                current: current.clone(),
+                previous: Some(previous.clone()),
+            }),
+            _ => Err("it must have one key, or two: the new one on the first line, the old one on the second".into()),
+        }
     }
 
     /// Returns the text of a new random key.
@@ -86,14 +90,20 @@ impl Keys {
 
     /// Returns `true` if one of the keys has made this signature. Compares in constant time.
     fn verify(&self, payload: &str, owner: &str, signature: &[u8]) -> bool {
-        for key in iter::once(&self.current).chain(&self.previous) {
-            let code = authentication_code(key, payload, owner);
-            if code.verify_slice(signature).is_ok() {
-                return true;
-            }
+        if is_signature_of(&self.current, payload, owner, signature) {
+            return true;
         }
-        false
+        match &self.previous {
+            Some(previous) => is_signature_of(previous, payload, owner, signature),
+            None => false,
+        }
     }
+}
+
+/// Returns `true` if this key has made a signature. Compares in constant time.
+fn is_signature_of(key: &Hmac<Sha256>, payload: &str, owner: &str, signature: &[u8]) -> bool {
+    let code = authentication_code(key, payload, owner);
+    code.verify_slice(signature).is_ok()
 }
 
 #[allow(clippy::expect_used)] // an HMAC key may have any length
@@ -133,9 +143,25 @@ pub struct Sessions {
     uninitialized: Mutex<SessionSet>,
 }
 
-/// The `created` and `random` of each session in a set. Sorted by time, so that the oldest is
-/// removed first.
-type SessionSet = BTreeSet<(u64, u128)>;
+/// Sessions, the oldest first, so that it can be removed first.
+type SessionSet = BTreeSet<SessionByAge>;
+
+/// A session in a [`SessionSet`]: the two parts of its [`SessionId`] that tell it from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SessionByAge {
+    // The time is the first field, because the derived order compares the fields from the top.
+    created: u64,
+    random: u128,
+}
+
+impl SessionId {
+    fn by_age(&self) -> SessionByAge {
+        SessionByAge {
+            created: self.created,
+            random: self.random,
+        }
+    }
+}
 
 /// Returns the current time in seconds since 1970.
 pub fn now() -> u64 {
@@ -171,25 +197,30 @@ impl Sessions {
         // `parse_payload` splits this at the dots, so no part may contain one.
         let payload = format!("{random:032x}.{version}.{now}.{agent}");
         let signature = URL_SAFE_NO_PAD.encode(self.keys.sign(&payload, owner));
-        self.add_uninitialized(now, random);
+        self.add_uninitialized(SessionByAge {
+            created: now,
+            random,
+        });
         Ok(format!("{payload}.{signature}"))
     }
 
-    /// Adds a new session to the uninitialized ones, and removes those that no longer count.
-    fn add_uninitialized(&self, now: u64, random: u128) {
+    /// Adds a session that was created just now to the uninitialized ones, and removes those that no
+    /// longer count.
+    fn add_uninitialized(&self, session: SessionByAge) {
+        let now = session.created;
         let mut uninitialized = lock(&self.uninitialized);
-        while let Some((created, _)) = uninitialized.first()
-            && is_handshake_over(*created, now)
+        while let Some(oldest) = uninitialized.first()
+            && is_handshake_over(oldest.created, now)
         {
             uninitialized.pop_first();
         }
-        uninitialized.insert((now, random));
+        uninitialized.insert(session);
     }
 
     /// Notes that the client of a session has sent `notifications/initialized`. Returns `false` if
     /// the session was already initialized.
     pub fn finish_handshake(&self, session: &SessionId) -> bool {
-        lock(&self.uninitialized).remove(&(session.created, session.random))
+        lock(&self.uninitialized).remove(&session.by_age())
     }
 
     /// Returns `true` if the client of a session may be notified of changes: it has sent
@@ -197,7 +228,7 @@ impl Sessions {
     /// seconds since 1970.
     pub fn is_initialized(&self, session: &SessionId, now: u64) -> bool {
         is_handshake_over(session.created, now)
-            || !lock(&self.uninitialized).contains(&(session.created, session.random))
+            || !lock(&self.uninitialized).contains(&session.by_age())
     }
 
     /// Verifies a session id, and returns its contents. Returns `None` if the id is forged, expired
@@ -212,7 +243,7 @@ impl Sessions {
         }
         let session = parse_payload(payload)?;
         let is_expired = now.saturating_sub(session.created) > LIFETIME.as_secs();
-        let is_deleted = lock(&self.deleted).contains(&(session.created, session.random));
+        let is_deleted = lock(&self.deleted).contains(&session.by_age());
         if is_expired || is_deleted {
             return None;
         }
@@ -222,7 +253,7 @@ impl Sessions {
     /// Makes the id of a session invalid, on this server only.
     pub fn delete(&self, session: &SessionId) {
         let mut deleted = lock(&self.deleted);
-        deleted.insert((session.created, session.random));
+        deleted.insert(session.by_age());
         if deleted.len() > MAX_DELETED {
             deleted.pop_first();
         }

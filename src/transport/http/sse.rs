@@ -138,15 +138,18 @@ struct FolderCounts {
     whole: HashMap<String, ChangeSummary>,
 }
 
+/// How many changes there were since the process started, and when the last one was.
 #[derive(Clone, Copy)]
 struct ChangeSummary {
     count: u64,
-    /// The time of the last change, in seconds since 1970. If there was none, this is before the
-    /// start of the process.
+    /// The last time at which there may have been a change, in seconds since 1970: that of the last
+    /// change that was counted. If there was none, it is the second before the process started,
+    /// because this process knows nothing of earlier changes.
     last_change: u64,
 }
 
 impl ChangeSummary {
+    /// Adds the changes of another folder.
     fn add(&mut self, other: Option<&ChangeSummary>) {
         if let Some(other) = other {
             self.count += other.count;
@@ -281,21 +284,30 @@ impl Stream {
         }
     }
 
-    /// Returns `true` if notifications may be sent on this stream. In a legacy session, that is the
-    /// newest stream, and only after `notifications/initialized`.
+    /// Returns `true` if notifications may be sent on this stream: it is open and, in a legacy
+    /// session, it is the newest stream, and the client has sent `notifications/initialized`.
     fn receives_notifications(&self) -> bool {
-        if let StreamKind::Legacy { session } = &self.kind
-            && !self.sessions.is_initialized(session, sessions::now())
-        {
+        if !self.is_handshake_finished() {
             return false;
         }
-        match &*lock(&self.open_end) {
-            Some(OpenEnd {
-                session_stream: Some(session_stream),
-                ..
-            }) => session_stream.is_newest(),
-            Some(_) => true,
-            None => false,
+        let open_end = lock(&self.open_end);
+        let Some(open_end) = &*open_end else {
+            return false;
+        };
+        match &open_end.session_stream {
+            Some(session_stream) => session_stream.is_newest(),
+            None => true,
+        }
+    }
+
+    /// Returns `true` unless the session of the stream waits for `notifications/initialized`. Only a
+    /// legacy session does.
+    fn is_handshake_finished(&self) -> bool {
+        match &self.kind {
+            StreamKind::Legacy { session } => {
+                self.sessions.is_initialized(session, sessions::now())
+            }
+            StreamKind::Listen { .. } => true,
         }
     }
 
@@ -315,23 +327,29 @@ impl Stream {
     /// Sends an event for each notification. The last event of a legacy stream gets an id, which
     /// covers all of them. If there is too little memory, closes the stream.
     fn send_notifications(&self, notifications: &[Notification]) {
-        let Some(last_index) = notifications.len().checked_sub(1) else {
+        let Some((last, earlier)) = notifications.split_last() else {
             return; // there are no notifications
         };
-        let has_event_ids = matches!(self.kind, StreamKind::Legacy { .. });
         let mut events = String::new();
-        for (index, notification) in notifications.iter().enumerate() {
-            let json = notification.to_json();
-            self.client.record_sent(json.as_bytes());
-            if index == last_index && has_event_ids {
-                events += &format!("id: {}\n", self.event_id());
-            }
-            events += &format!("data: {json}\n\n");
+        for notification in earlier {
+            events += &self.event(notification);
         }
+        if matches!(self.kind, StreamKind::Legacy { .. }) {
+            // This line belongs to the event that follows it.
+            events += &format!("id: {}\n", self.event_id());
+        }
+        events += &self.event(last);
         match self.memory.reserve(events) {
             Ok(events) => self.send(events),
             Err(_) => self.close(),
         }
+    }
+
+    /// Returns the event for a notification, e.g. `data: {}\n\n`, and records it as sent.
+    fn event(&self, notification: &Notification) -> String {
+        let json = notification.to_json();
+        self.client.record_sent(json.as_bytes());
+        format!("data: {json}\n\n")
     }
 
     /// Sends the first event of a legacy stream, which tells the client the current id.
@@ -346,9 +364,9 @@ impl Stream {
         self.send(format!("id: {id}\nretry: 1000\n{data_line}\n").into());
     }
 
-    /// Sends a notification of all lists if the client of a legacy stream may have missed a change,
-    /// unless it gets notifications on another stream, or none yet. `last_event_id` is the last id
-    /// that it has received, if any.
+    /// Notifies the client of a legacy stream that all lists have changed, if it may have missed a
+    /// change. Does nothing if the client gets notifications on another stream, or none yet.
+    /// `last_event_id` is the last id that it has received, if any.
     fn notify_of_missed_change(&self, session: &SessionId, last_event_id: Option<&str>) {
         if !self.receives_notifications() {
             return;
@@ -460,11 +478,12 @@ impl Streams {
             .count()
     }
 
-    /// Ends all streams for which `should_keep` returns `false`.
+    /// Ends all streams for which `should_keep` returns `false`. Also forgets those that have ended
+    /// by themselves.
     pub(super) fn retain(&self, should_keep: impl Fn(&Stream) -> bool) {
         lock(&self.open).retain(|stream| {
             let Some(stream) = stream.upgrade() else {
-                return false;
+                return false; // it has ended
             };
             let is_kept = should_keep(&stream);
             if !is_kept {
