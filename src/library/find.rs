@@ -16,9 +16,14 @@ const MAX_SUGGESTED: usize = 3;
 /// The minimum length of a name that may contain two typos instead of one, in characters.
 const LONG_NAME: usize = 8;
 
-/// The distance of a name of which only the beginning was typed. It sorts after all other similar
-/// names, whose distances are numbers of edits.
-const ONLY_BEGINNING: usize = usize::MAX;
+/// How far a name to suggest is from what was typed, nearest first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NameDistance {
+    /// The number of edits between the two. It is 0 if only the folders or a suffix differ.
+    Edits(usize),
+    /// Only the beginning of the name was typed.
+    OnlyBeginning,
+}
 
 impl View {
     /// Finds the prompt that a user typed after a colon, or that a client requested. Its file may
@@ -192,22 +197,22 @@ fn closest(folded: &str, names: &[&Name]) -> Vec<Name> {
 /// Returns how far a name is from what was typed, or `None` if it isn't similar. Both strings must
 /// be [folded](fold_name).
 ///
-/// - 0 if only the folders or a suffix differ: `commit` for `git/commit`, `research.md` for
+/// - No edits if only the folders or a suffix differ: `commit` for `git/commit`, `research.md` for
 ///   `research`.
 /// - The number of edits, if the spelling is similar.
-/// - [`ONLY_BEGINNING`] if only the beginning of the name was typed.
-fn suggestion_distance(typed: &str, name: &str) -> Option<usize> {
+/// - [`NameDistance::OnlyBeginning`] if at least two letters of the beginning were typed.
+fn suggestion_distance(typed: &str, name: &str) -> Option<NameDistance> {
     let last = segment_after_slash(name).unwrap_or(name);
     if last == typed || is_file_name_of(typed, name) {
-        return Some(0);
+        return Some(NameDistance::Edits(0));
     }
     let edits = [edit_distance(typed, name), edit_distance(typed, last)];
     if let Some(least) = edits.into_iter().flatten().min() {
-        return Some(least);
+        return Some(NameDistance::Edits(least));
     }
     let is_beginning = name.starts_with(typed) || last.starts_with(typed);
     if typed.len() >= 2 && is_beginning {
-        Some(ONLY_BEGINNING)
+        Some(NameDistance::OnlyBeginning)
     } else {
         None
     }
@@ -220,11 +225,11 @@ fn is_file_name_of(file: &str, name: &str) -> bool {
 }
 
 /// Returns up to [`MAX_SUGGESTED`] names, by ascending distance. Skips names without a distance.
-fn nearest<'n>(
+fn nearest<'n, D: Ord>(
     names: impl Iterator<Item = &'n Name>,
-    distance_of: impl Fn(&Name) -> Option<usize>,
+    distance_of: impl Fn(&Name) -> Option<D>,
 ) -> Vec<Name> {
-    let mut near: Vec<(usize, &Name)> = Vec::new();
+    let mut near: Vec<(D, &Name)> = Vec::new();
     for name in names {
         if let Some(distance) = distance_of(name) {
             near.push((distance, name));
