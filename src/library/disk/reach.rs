@@ -265,12 +265,21 @@ fn is_in_users_agent_folder(path: &Path) -> bool {
     {
         return false;
     }
-    for folder in path.ancestors() {
-        let is_in_home = folder.parent().and_then(Path::parent) == Some(&home);
-        if is_in_home && !Format::for_folder(folder).is_own() {
-            return true; // e.g. `~/.kiro/skills`, which is in no table
-        }
-    }
+    is_in_folder_of_agent(path, &home) || is_in_known_agent_folder(path, &home)
+}
+
+/// Returns whether a path is in a folder such as `~/.kiro/skills`, two levels below `home`, whose
+/// name alone shows that it belongs to an agent.
+fn is_in_folder_of_agent(path: &Path, home: &Path) -> bool {
+    path.ancestors().any(|folder| {
+        let is_two_levels_below = folder.parent().and_then(Path::parent) == Some(home);
+        is_two_levels_below && !Format::for_folder(folder).is_own()
+    })
+}
+
+/// Returns whether a path is in one of the folders that the formats list, such as
+/// `.claude/commands`, in `home` or where the system keeps settings.
+fn is_in_known_agent_folder(path: &Path, home: &Path) -> bool {
     for format in FORMATS.iter().chain(&IMPORTED) {
         for folder in format.folders {
             for parent in ["", ".config", "Library/Application Support"] {
