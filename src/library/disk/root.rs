@@ -182,15 +182,15 @@ impl FolderChain {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.folders[0];
         let real_root = fs::canonicalize(root).ok()?;
-        if real_root != target && real_root.starts_with(&target) {
+        let is_above_root = real_root != target && real_root.starts_with(&target);
+        if is_above_root {
             return Some(target);
         }
-        let depth = self.folders.iter().position(|folder| {
-            match folder.strip_prefix(root) {
-                Ok(below) => real_root.join(below) == target,
-                Err(_) => *folder == target, // an earlier symlink leads out of the prompts folder
-            }
-        })?;
+        let depth = self
+            .folders
+            .iter()
+            .position(|folder| real_folder(folder, root, &real_root) == target)?;
+        // The last folder in the chain is one step above the link.
         let steps_up = self.folders.len() - depth;
         link.ancestors().nth(steps_up).map(Path::to_owned)
     }
@@ -455,7 +455,8 @@ impl Root {
     }
 
     /// Returns the file at `path`, or `None` if it doesn't exist or is a folder. A folder named
-    /// `x.md` may contain prompts, but isn't one. Records symlinks in the trace.
+    /// `x.md` may contain prompts, but isn't one. Records a symlink in `trace`, so that the cache
+    /// notices when its target changes.
     fn existing_file(&self, path: PathBuf, trace: &mut Trace) -> Option<ExistingFile> {
         let metadata = fs::symlink_metadata(&path).ok()?;
         let is_link = metadata.is_symlink();
@@ -655,6 +656,15 @@ fn plugin_folder_of<'p>(
         }
     }
     None
+}
+
+/// Returns a folder of a [`FolderChain`] without symlinks. Below the prompts folder `root`, it has
+/// none, so only `root` itself is replaced by `real_root`.
+fn real_folder(folder: &Path, root: &Path, real_root: &Path) -> PathBuf {
+    match folder.strip_prefix(root) {
+        Ok(below) => real_root.join(below),
+        Err(_) => folder.to_owned(), // the target of a symlink that leads out of the prompts folder
+    }
 }
 
 /// Returns the last segment of a name: `commit` for `git/commit`.
