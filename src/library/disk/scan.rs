@@ -389,22 +389,26 @@ impl<'f> Scan<'f> {
         if is_hidden(path) && path != self.files.root.path {
             return; // e.g. the lock files of Emacs, which are broken symlinks
         }
+        let is_link = path.is_symlink();
+        if is_link && self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
+            self.add_file(path, LINKED);
+            return;
+        }
         let is_missing = error.is_some_and(is_broken_link);
-        if path.is_symlink() {
-            if self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
-                self.add_file(path, LINKED);
-                return;
-            }
-            if is_missing {
-                self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
-                return;
-            }
+        if is_missing && is_link {
+            self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
+            return;
         }
         if is_missing {
             return; // deleted since its folder was read
         }
         // Too many open files, out of memory, a failing disk: no stamp reveals that it is over.
         self.trace.mark_uncacheable();
+        self.report_unreadable(path, error);
+    }
+
+    /// Reports an entry that can't be read because of `error`, or for an unknown reason.
+    fn report_unreadable(&mut self, path: &Path, error: Option<&io::Error>) {
         let Some(error) = error else {
             let message = "cannot be read: for an unknown reason";
             self.report(path, Kind::Unreadable, message, "try again");
