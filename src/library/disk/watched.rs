@@ -122,23 +122,22 @@ impl Watched {
             if let Some(target) = target_of(path) {
                 self.watch_with_ancestors(&target, &Change::of_path(root, path));
             }
-            let Ok(real) = fs::canonicalize(path) else {
-                continue;
-            };
-            let is_folder = real.is_dir();
-            let folder = if is_folder {
-                Some(&*real)
-            } else {
-                real.parent()
-            };
-            self.is_on_network |= folder.is_some_and(is_on_network);
-            if is_folder {
-                self.folders
-                    .entry(real)
-                    .or_default()
-                    .push((root.clone(), path.to_owned()));
+            if let Ok(real) = fs::canonicalize(path) {
+                self.add_existing(root, path, real);
             }
         }
+    }
+
+    /// Watches the entries of `path`, if it is a folder. Either way, records whether it is on a
+    /// network file system. `real` is the path without symlinks.
+    fn add_existing(&mut self, root: &Root, path: &Path, real: PathBuf) {
+        if !real.is_dir() {
+            self.is_on_network |= real.parent().is_some_and(is_on_network);
+            return;
+        }
+        self.is_on_network |= is_on_network(&real);
+        let reaching_roots = self.folders.entry(real).or_default();
+        reaching_roots.push((root.clone(), path.to_owned()));
     }
 
     /// Watches a path that determines where prompts come from, and its parents. Replacing any of
