@@ -147,23 +147,29 @@ impl FollowState {
         &self,
         reconnect_delay: &mut Duration,
     ) -> Result<Infallible, Diagnostic> {
-        let Connection {
-            mut client,
-            mut notifications,
-        } = self.address.connect().await?;
-        // Listen before loading, so that no write is missed in between.
-        with_timeout(
-            STATEMENT_TIMEOUT,
-            client.batch_execute("listen prompt_expander"),
-        )
-        .await?;
-        {
-            // `load` replaces all files, so no write may be applied meanwhile.
-            let _writer_lock = self.writer.lock().await;
-            self.load(&mut client).await?;
-        }
+        let mut connection = self.address.connect().await?;
+        self.listen_and_load(&mut connection.client).await?;
         *reconnect_delay = MIN_RECONNECT_DELAY;
         self.first_load_finished.send_replace(true);
+        self.apply_new_writes(connection).await
+    }
+
+    /// Asks the database to notify this connection of writes, and loads all files.
+    async fn listen_and_load(&self, client: &mut Client) -> Result<(), Diagnostic> {
+        // Listen before loading, so that no write is missed in between.
+        let listen = client.batch_execute("listen prompt_expander");
+        with_timeout(STATEMENT_TIMEOUT, listen).await?;
+        // `load` replaces all files, so no write may be applied meanwhile.
+        let _writer_lock = self.writer.lock().await;
+        self.load(client).await
+    }
+
+    /// Applies each new write to the files in memory, until the connection is lost.
+    async fn apply_new_writes(&self, connection: Connection) -> Result<Infallible, Diagnostic> {
+        let Connection {
+            client,
+            mut notifications,
+        } = connection;
         loop {
             let rows = query(
                 &client,
