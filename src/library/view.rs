@@ -275,6 +275,7 @@ impl View {
         sources.filter(|source| self.has_source(source.about()))
     }
 
+    /// Returns whether the caller may see the prompts of a source.
     fn has_source(&self, about: &About) -> bool {
         let is_hidden_editor_source = about.for_editors && !self.may_edit;
         let is_hidden_team = about.layer == Layer::TEAM && !self.sees_team;
@@ -511,12 +512,9 @@ impl View {
     ) -> Report {
         let mut report = Report::default();
         for source in self.sources() {
+            let folder = source.about().path.as_deref();
             let listing = source.list();
-            let mut problems = listing.problems;
-            problems.retain(|problem| match &problem.file {
-                Some(file) => overlaps(file, scope),
-                None => true,
-            });
+            let mut problems = problems_of_paths(&listing, scope);
             for found in &listing.found {
                 let Some(file) = found.location().file else {
                     continue; // e.g. a built-in prompt
@@ -524,12 +522,7 @@ impl View {
                 if overlaps(&file, scope) {
                     report.files += 1;
                     problems.extend(found.check());
-                    problems.extend(extra_check(found, source.about().path.as_deref()));
-                }
-            }
-            for file in &listing.without_suffix {
-                if overlaps(file, scope) {
-                    problems.extend(missing_suffix_warning(file));
+                    problems.extend(extra_check(found, folder));
                 }
             }
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
@@ -545,6 +538,27 @@ fn path_length(about: &About) -> usize {
         Some(path) => path.as_os_str().len(),
         None => usize::MAX,
     }
+}
+
+/// Returns the problems of a listing that are in `scope`: those of paths, and warnings about files
+/// that seem to lack the suffix of a prompt.
+fn problems_of_paths(listing: &Listing, scope: Option<&Path>) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for problem in &listing.problems {
+        let is_in_scope = match &problem.file {
+            Some(file) => overlaps(file, scope),
+            None => true,
+        };
+        if is_in_scope {
+            problems.push(problem.clone());
+        }
+    }
+    for file in &listing.without_suffix {
+        if overlaps(file, scope) {
+            problems.extend(missing_suffix_warning(file));
+        }
+    }
+    problems
 }
 
 /// Returns whether a path is inside `scope`, or contains it: a problem with the folder `team`
