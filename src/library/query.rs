@@ -517,7 +517,6 @@ impl Misspelling<'_> {
         let length = word.chars().count();
         let is_exact = word.contains(|letter: char| letter.is_numeric() || is_unspaced(letter));
         let max_edits = match length {
-            _ if is_exact => 0,
             4..=7 => 1,
             8..=MAX_MISSPELLED_CHARS => 2,
             _ => 0, // too short or too long
@@ -525,7 +524,7 @@ impl Misspelling<'_> {
         Misspelling {
             word,
             length,
-            max_edits,
+            max_edits: if is_exact { 0 } else { max_edits },
         }
     }
 

@@ -356,6 +356,8 @@ impl Handle for FileHandle {
         }
     }
 
+    /// Returns what lists show about the prompt, from the cache if the file hasn't changed. A draft
+    /// is not cached.
     fn info(&self) -> Info {
         if self.draft.is_some() {
             return self.read_info(&mut Trace::default());
@@ -372,6 +374,8 @@ impl Handle for FileHandle {
         decode_utf8_owned(bytes).map_err(|diagnostic| self.with_path(diagnostic))
     }
 
+    /// Returns the parsed prompt, from the cache if neither the file nor any file that it includes has
+    /// changed. A draft is not cached.
     fn prompt(&self) -> ParsedPrompt {
         if self.draft.is_some() {
             return self.read_prompt(&mut Trace::default());

@@ -417,6 +417,8 @@ impl PlannedWrite<'_> {
 }
 
 impl Store for FileStore {
+    /// Returns the prompt as it would be with `text`, without writing it. For a caller with a
+    /// prefix, it can only include and attach files in the folder of that prefix.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         let file = match self.root().resolve(name, &mut Trace::default()) {
             Some(file) => file,
@@ -426,6 +428,8 @@ impl Store for FileStore {
         self.files.draft(name.clone(), file, text, prefix)
     }
 
+    /// Carries out a request, and returns the revision of the prompt afterwards or, for a deletion,
+    /// that of the deleted text.
     fn write(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         self.finish_rename()?; // first, because it changes which prompts exist
         match request.action {
@@ -462,6 +466,8 @@ impl Store for FileStore {
         Ok(versions)
     }
 
+    /// Returns the text with this revision, from the file or from the history. `None` if neither has
+    /// it.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         let bytes = match self.read_file(name)? {
             Some(file) if file.revision == revision => Some(file.bytes),

@@ -89,8 +89,9 @@ impl OperationInputs {
         operation: &'d Value,
     ) -> Result<OperationInputs, String> {
         let mut inputs = OperationInputs::default();
-        let servers = &operation["servers"];
-        if !servers.is_null() || !path_item.get("servers").is_null() {
+        let has_own_servers =
+            !operation["servers"].is_null() || !path_item.get("servers").is_null();
+        if has_own_servers {
             inputs.warnings.push(
                 "its own `servers` are not used, only the `base` in config.toml or the document's first \
                  server"

@@ -79,6 +79,7 @@ struct DiskUsage {
 }
 
 impl DiskUsage {
+    /// Returns the usage of a command that was just started.
     fn new() -> DiskUsage {
         DiskUsage {
             bytes_on_disk: 0,
@@ -86,6 +87,7 @@ impl DiskUsage {
         }
     }
 
+    /// Records the total size of the files now. If it differs, the command is not idle.
     fn update(&mut self, bytes_on_disk: u64) {
         if bytes_on_disk != self.bytes_on_disk {
             self.bytes_on_disk = bytes_on_disk;
@@ -93,6 +95,7 @@ impl DiskUsage {
         }
     }
 
+    /// Counts the command as not idle until now.
     fn restart_idle_time(&mut self) {
         self.last_change = Instant::now();
     }
@@ -114,13 +117,11 @@ impl GitWatchdog<'_> {
                 return Ok(status);
             }
             usage.update(self.bytes_on_disk());
-            if task == GitTask::Fetch {
-                if self.is_connected() {
-                    let bytes = usage.bytes_on_disk as usize;
-                    (self.on_progress)(FetchProgress::Receiving(bytes));
-                } else {
-                    usage.restart_idle_time(); // the user may be typing a passphrase
-                }
+            if task == GitTask::Fetch && self.is_connected() {
+                let bytes = usage.bytes_on_disk as usize;
+                (self.on_progress)(FetchProgress::Receiving(bytes));
+            } else if task == GitTask::Fetch {
+                usage.restart_idle_time(); // the user may be typing a passphrase
             }
             let processes = ProcessTree::of(git);
             if let Err(error) = self.check_limits(&usage, processes.memory_bytes) {
@@ -183,8 +184,8 @@ impl GitWatchdog<'_> {
     }
 }
 
-/// Returns the error for the prompts of a repository or a file, called `what`, that is larger than `limit`, such
-/// as `4 MiB of text`.
+/// Returns the error for a pack or a file that is too large. `what` is the address of the repository
+/// or the path of the file, and `limit` is, e.g., `4 MiB of text`.
 pub(super) fn too_large_error(what: &str, limit: &str) -> Diagnostic {
     let message = format!("{} has more than {limit}", quoted(what));
     Diagnostic::new(Kind::TooLong, message, SELECT_LESS)

@@ -214,8 +214,9 @@ impl Pack {
     /// Decides whether the file at `path`, relative to the pack's folder, belongs to the pack.
     ///
     /// A pack includes the prompts in its [format](Pack::format) that match its patterns, and all
-    /// partials.
+    /// partials, which are Markdown files that prompts can include, such as `_parts/tone.md`.
     pub(super) fn choose(&self, path: &str) -> FileChoice {
+        // The path without its suffix, or `None` if the file is neither.
         let stem = if self.format().is_own() && is_partial(path) {
             path.strip_suffix(".md")
         } else {

@@ -71,6 +71,7 @@ fn read_statuses() -> BTreeMap<u32, Status> {
     statuses
 }
 
+/// Parses the text of `/proc/ID/status`.
 fn parse_status(text: &str) -> Status {
     Status {
         parent_id: find_number("PPid:", text) as u32,

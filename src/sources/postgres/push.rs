@@ -174,6 +174,7 @@ impl Collector<'_> {
         }
     }
 
+    /// Records why a file cannot be stored.
     fn add_problem(&mut self, file: &Path, problem: Diagnostic) {
         self.texts.problems.push(problem.in_file(file));
     }
@@ -277,6 +278,7 @@ impl Postgres {
     }
 }
 
+/// Converts edits into changes for a transaction.
 fn to_changes(edits: &FileEdits) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for (path, text) in edits {

@@ -162,7 +162,7 @@ impl Postgres {
     /// Fails if the prompt's revision isn't the expected one or, if it was deleted before, wasn't.
     fn delete(&self, request: &WriteRequest<'_>) -> Result<Revision, Diagnostic> {
         let path = self.path_of(request.name);
-        let mut existed = false;
+        let mut existed = false; // set below, while other writers are locked out
         self.transact(std::slice::from_ref(&path), request.by, |texts| {
             let Some(current) = current_revision(texts, &path) else {
                 return Ok(Vec::new()); // no changes
@@ -249,6 +249,7 @@ fn path_after_rename(old_path: &str, from: &Name, to: &Name) -> String {
 }
 
 impl Store for Arc<Postgres> {
+    /// Returns the prompt as it would be with `text`, without writing it.
     fn draft(&self, name: &Name, text: &str, caller: &Caller) -> Found {
         self.draft_of(name, text, caller)
     }
@@ -271,6 +272,7 @@ impl Store for Arc<Postgres> {
         }
     }
 
+    /// Returns the versions of a prompt, newest first. Empty if there never was such a prompt.
     fn history(&self, name: &Name) -> Result<Vec<Version>, Diagnostic> {
         let versions = self.versions(name)?.into_iter();
         Ok(versions.map(|stored| stored.version).collect())

@@ -90,9 +90,18 @@ impl TeamListEntry {
         if self.problem.is_some() {
             return false; // a broken prompt isn't expanded, but its file is shown
         }
-        let (_, last_part) = self.name.rsplit_once('/').unwrap_or(("", &self.name));
-        let has_own_file = self.source.ends_with(&format!("{last_part}.md"));
-        self.layer == Layer::SERVICE.name || self.format.is_some() || !has_own_file
+        let is_from_service = self.layer == Layer::SERVICE.name;
+        is_from_service || self.format.is_some() || !self.is_in_markdown_file()
+    }
+
+    /// Returns whether its file is named after it: `commit.md` for `git/commit`, and not
+    /// `commit/SKILL.md`.
+    fn is_in_markdown_file(&self) -> bool {
+        let last_part = match self.name.rsplit_once('/') {
+            Some((_, last_part)) => last_part,
+            None => &self.name,
+        };
+        self.source.ends_with(&format!("{last_part}.md"))
     }
 
     /// Returns how many arguments, choices and tags the prompt has.
