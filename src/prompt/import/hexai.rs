@@ -45,6 +45,7 @@ struct HexaiPrompt {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct HexaiArgument {
     name: String,
     description: Option<String>,
@@ -53,12 +54,14 @@ struct HexaiArgument {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct HexaiMessage {
     role: String,
     content: HexaiContent,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct HexaiContent {
     text: String,
 }
@@ -101,8 +104,7 @@ pub(super) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 /// Fails if the line isn't a JSON object of the expected shape, or if its name isn't a valid
 /// [`Name`].
 fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
-    let line: HexaiPrompt =
-        serde_json::from_str(text).map_err(|error| invalid_line(number, error.to_string()))?;
+    let line = parse_json(text, number)?;
     let name = Name::new(&line.name).map_err(|error| {
         let message = format!("{}: {error}", quoted(&line.name));
         invalid_line(number, message)
@@ -125,6 +127,51 @@ fn parse_line(text: &str, number: usize) -> Result<Prompt, Diagnostic> {
         ignored_keys: ignored_keys(line.other, number),
         ..Prompt::new(name, &SYNTAX)
     })
+}
+
+/// Parses the JSON of one line. `number` is its line number, for error messages.
+///
+/// # Errors
+/// Fails if the line isn't valid JSON, or has other keys and types than a prompt.
+fn parse_json(text: &str, number: usize) -> Result<HexaiPrompt, Diagnostic> {
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let position = Position {
+            line: number,
+            column: error.column().max(1), // 0 for the end of an empty text
+        };
+        Diagnostic {
+            position: Some(position),
+            ..invalid_line(number, "this is not valid JSON".to_owned())
+        }
+    })?;
+    if !value.is_object() {
+        return Err(invalid_line(number, "it is not a JSON object".to_owned()));
+    }
+    serde_json::from_value(value).map_err(|error| invalid_line(number, plain_reason(&error)))
+}
+
+/// Says in plain words why a JSON object is not a prompt: "it has no `name`" for "missing field
+/// `name`", and "it has a list in place of a string" for "invalid type: sequence, expected a
+/// string". Returns other reasons as they are.
+fn plain_reason(error: &serde_json::Error) -> String {
+    let reason = error.to_string();
+    if let Some(key) = reason.strip_prefix("missing field ") {
+        return format!("it has no {key}");
+    }
+    let types = reason.strip_prefix("invalid type: ");
+    let Some((actual, expected)) = types.and_then(|types| types.rsplit_once(", expected ")) else {
+        return reason;
+    };
+    let actual = match actual {
+        "map" => "an object",
+        "sequence" => "a list",
+        other => other, // e.g. "integer `1`"
+    };
+    let expected = match expected {
+        "a sequence" => "a list",
+        other => other,
+    };
+    format!("it has {actual} in place of {expected}")
 }
 
 fn invalid_line(number: usize, reason: String) -> Diagnostic {
@@ -157,7 +204,8 @@ fn declared_arguments(arguments_in_line: Vec<HexaiArgument>) -> Vec<Argument> {
     arguments
 }
 
-/// Converts the messages of a line. Blank ones are skipped.
+/// Converts the messages of a line. Blank ones are skipped, and so is a byte order mark before a
+/// text, which a Markdown file could not keep.
 ///
 /// # Errors
 /// Fails if a role is unknown, or if all messages are blank.
@@ -175,7 +223,8 @@ fn message_templates(
                 return Err(invalid_line(number, message));
             }
         };
-        let text = content.text.replace("\r\n", "\n");
+        let text = content.text.trim_start_matches('\u{feff}');
+        let text = text.replace("\r\n", "\n");
         let body = trim_blank_lines(&text).text;
         if !body.is_empty() {
             let position = BodyPosition::derived_at_line(number);
@@ -251,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_line_becomes_markdown_with_its_messages_arguments_and_other_keys() {
-        let line = r#"{"name":"fix","title":"T","arguments":[{"name":"a","required":true},{"name":"b"}],"messages":[{"role":"user","content":{"text":"A {{a}} {{ a }} {{b}} $ARGUMENTS\n"}},{"role":"assistant","content":{"text":"<!-- user -->"}}],"tags":["t"],"created":"2025-01-02T03:04:05Z","meta":{"x":[1]}}"#;
+        let line = r#"{"name":"fix","title":"T","arguments":[{"name":"a","required":true},{"name":"b"}],"messages":[{"role":"user","content":{"text":"\ufeffA {{a}} {{ a }} {{b}} $ARGUMENTS\n"}},{"role":"assistant","content":{"text":"<!-- user -->"}}],"tags":["t"],"created":"2025-01-02T03:04:05Z","meta":{"x":[1]}}"#;
         let prompt = hexai_prompts(line).remove(0).prompt.unwrap();
         let want = "---\ntitle: T\narguments:\n  - name: a\n    required: true\n  - name: b\n    default: \"{{b}}\"\ntags: [t]\n\
                     created: \"2025-01-02T03:04:05Z\"\nmeta: {\"x\":[1]}\nmessages: true\n---\n\
@@ -277,6 +326,12 @@ mod tests {
             "[1]".to_owned(),
             line("system", "A"),
             line("user", " "),
+            "{oops".to_owned(),
+            "{\"name\":\"a\"".to_owned(),
+            r#"{"name":"a"}"#.to_owned(),
+            r#"{"name":["a"],"messages":[]}"#.to_owned(),
+            r#"{"name":"a","messages":{"role":"user"}}"#.to_owned(),
+            r#"{"name":"a","messages":[1]}"#.to_owned(),
         ]
         .join("\n");
         let read: Vec<String> = hexai_prompts(&file)
@@ -288,9 +343,15 @@ mod tests {
             .collect();
         assert_eq!(read[0], "a");
         for (line, message) in read[1..].iter().zip([
-            "3:1: not a prompt",
+            "3:1: not a prompt of hexai: it is not a JSON object; ",
             "4:1: not a prompt of hexai: unknown role",
             "5:1: ",
+            "6:2: not a prompt of hexai: this is not valid JSON; ",
+            "7:11: not a prompt of hexai: this is not valid JSON; ",
+            "8:1: not a prompt of hexai: it has no `messages`; ",
+            "9:1: not a prompt of hexai: it has a list in place of a string; ",
+            "10:1: not a prompt of hexai: it has an object in place of a list; ",
+            "11:1: not a prompt of hexai: it has integer `1` in place of an object; ",
         ]) {
             assert!(line.starts_with(message), "{line}");
         }
