@@ -61,7 +61,7 @@ const USED_IN: [(&str, &[&str]); 25] = [
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),
     ("notify", &["library"]),
-    ("percent_encoding", &["server", "sources", "wording"]),
+    ("percent_encoding", &["cli", "server", "sources", "wording"]),
     ("prometheus_client", &["transport"]),
     ("pulldown_cmark", &["prompt"]),
     ("rustls_platform_verifier", &["sources"]),
