@@ -657,7 +657,12 @@ fn the_newest_stream_of_a_session_gets_the_notifications() {
     server.home.save("new.md", "New.");
     assert_eq!(newest.methods(3), LISTS);
     let change = newest.last_id.clone();
-    drop(newest);
+    let between = server.stream(&session);
+    let mut another = server.stream(&session);
+    server.home.save("another.md", "New.");
+    assert_eq!(another.methods(3), LISTS);
+    assert_ne!(another.last_id, change, "it gets the later change only");
+    drop((newest, between, another));
     // The server notices it after a moment.
     while !server
         .send("GET", "/metrics", &[], "")

@@ -9,7 +9,8 @@
 //! a change, may have missed something, so it is notified that all lists have changed.
 //!
 //! A legacy session may have several streams. Each notification is sent on the newest one only, and
-//! on none before the client has sent `notifications/initialized`.
+//! on none before the client has sent `notifications/initialized`. If a client opens another stream
+//! without an id, the last id on its open streams counts as the one that it has received.
 
 use super::budget::Budget;
 use super::headers::EVENT_STREAM;
@@ -45,9 +46,6 @@ const MAX_UNREAD_CHANGES: usize = 64;
 /// ("Sending Messages to the Client"). Clients of older versions, e.g. Gemini CLI 0.61, can take it
 /// for a message and give up. They ignore an event without a data line.
 const FIRST_VERSION_WITH_EMPTY_DATA: &str = "2025-11-25";
-
-/// Stands in for the last event id of a client that has not received any.
-const NO_EVENT_ID: Option<&str> = None;
 
 /// All open streams of this process.
 pub(super) struct Streams {
@@ -253,6 +251,8 @@ pub(super) struct Stream {
     /// Selects the notifications to send. It stays locked until the first event is sent.
     session: Mutex<Session>,
     memory: Budget,
+    /// The event id of the last notification, if there was one. Only a legacy stream has it.
+    last_notification_id: Mutex<Option<String>>,
     /// `None` after the stream was closed.
     open_end: Mutex<Option<OpenEnd>>,
 }
@@ -335,8 +335,10 @@ impl Stream {
             events += &self.event(notification);
         }
         if matches!(self.kind, StreamKind::Legacy { .. }) {
+            let id = self.event_id();
             // This line belongs to the event that follows it.
-            events += &format!("id: {}\n", self.event_id());
+            events += &format!("id: {id}\n");
+            *lock(&self.last_notification_id) = Some(id);
         }
         events += &self.event(last);
         match self.memory.reserve(events) {
@@ -520,13 +522,31 @@ impl Streams {
         }
         for stream in lock(&self.open).iter().filter_map(Weak::upgrade) {
             if stream.is_of_session(session) {
-                stream.notify_of_missed_change(session, NO_EVENT_ID);
+                let no_event_id = None; // before the handshake, a stream gets no notification
+                stream.notify_of_missed_change(session, no_event_id);
             }
         }
     }
 
+    /// Returns the event id of the last notification on the open streams of a session, or `None` if
+    /// there was none.
+    fn last_notification_id(&self, session: &SessionId) -> Option<String> {
+        let open = lock(&self.open);
+        // Begin with the newest stream, which got the last notification if it got any.
+        for stream in open.iter().rev().filter_map(Weak::upgrade) {
+            if !stream.is_of_session(session) {
+                continue;
+            }
+            let id = lock(&stream.last_notification_id).clone();
+            if id.is_some() {
+                return id;
+            }
+        }
+        None
+    }
+
     /// Opens a stream of a legacy session. `last_event_id` is the last id that the client has
-    /// received from an earlier stream, if any.
+    /// received from an earlier stream, if it says so.
     pub(super) fn open_legacy(
         &self,
         caller: Caller,
@@ -534,6 +554,10 @@ impl Streams {
         session: &SessionId,
         last_event_id: Option<&str>,
     ) -> Response {
+        let last_event_id = match last_event_id {
+            Some(id) => Some(id.to_owned()),
+            None => self.last_notification_id(session),
+        };
         let notified_session = Session::for_notifications(caller);
         let kind = StreamKind::Legacy {
             session: session.clone(),
@@ -548,7 +572,7 @@ impl Streams {
         let response = self.respond(body);
         // Only now: if the client finishes the handshake at the same time, either this or
         // `finish_handshake`, which needs the stream among the open ones, sends the notification.
-        stream.notify_of_missed_change(session, last_event_id);
+        stream.notify_of_missed_change(session, last_event_id.as_deref());
         response
     }
 
@@ -601,6 +625,7 @@ impl Streams {
             kind,
             session: Mutex::new(session),
             memory: self.memory.clone(),
+            last_notification_id: Mutex::default(),
             open_end: Mutex::new(Some(open_end)),
         });
         EventBody { events, stream }
