@@ -343,6 +343,8 @@ fn remove_stray_files(packs: &LockFile<'_>, pack: &Pack, assume_yes: bool) -> an
     }
     for file in &files {
         fs::remove_file(file).with_context(|| format!("cannot remove {}", full_path(file)))?;
+        let path = output::display_path(file);
+        packs.reporter.note(&format!("removed {path}"));
     }
     Ok(true)
 }

@@ -189,18 +189,20 @@ pub(crate) fn damaged_file_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic>
     errors
 }
 
-/// Returns the paths of the files in `folder` that the pack does not have, such as a file that
-/// somebody added by hand. A symlink is such a file, too.
+/// Returns the paths of the files in `folder` that the pack does not have, and that would be used if
+/// they were allowed: a prompt or partial that somebody added by hand, and any symlink, which may
+/// lead to a folder with prompts. Other files, e.g. `.DS_Store`, are ignored.
 pub(crate) fn stray_files(pack: &Pack, folder: &Path) -> Vec<PathBuf> {
     let mut stray_files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {
         let Ok(entry) = entry else {
             continue; // the folder doesn't exist, or a file was deleted in the meantime
         };
-        let is_listed = pack
-            .files
-            .contains_key(&*relative_path(folder, entry.path()));
-        if !entry.file_type().is_dir() && !is_listed {
+        let path = relative_path(folder, entry.path());
+        if entry.file_type().is_dir() || pack.files.contains_key(&*path) {
+            continue;
+        }
+        if entry.path_is_symlink() || pack.is_prompt_or_partial(&path) {
             stray_files.push(entry.into_path());
         }
     }

@@ -234,6 +234,14 @@ impl Pack {
         }
     }
 
+    /// Returns `true` if a file has the name of a prompt or a partial in the pack's format, whether
+    /// it belongs to the pack or not. `path` is relative to the pack's folder.
+    pub(super) fn is_prompt_or_partial(&self, path: &str) -> bool {
+        let is_partial = self.format().is_own() && is_partial(path) && path.ends_with(".md");
+        let is_prompt = self.format().split_path(path).is_some();
+        (is_partial || is_prompt) && !has_hidden_component(path)
+    }
+
     /// Returns the path of a prompt without its suffix, e.g. `git/commit` for `git/commit.md`.
     /// Returns `None` if the file isn't a prompt or doesn't match the pack's patterns.
     fn matching_prompt_stem<'p>(&self, path: &'p str) -> Option<&'p str> {
