@@ -738,6 +738,20 @@ fn a_broken_prompt_of_the_team_is_named_in_lists_and_says_what_is_wrong() {
 }
 
 #[test]
+fn the_path_after_the_address_of_a_server_is_named_as_the_mistake() {
+    let service = Service::answering(response("404 Not Found", "text/plain", "no"));
+    let fix = format!(
+        "but not with JSON; in the settings file, use `{}`",
+        service.url()
+    );
+    for path in ["/ws", "/sse", "//mcp"] {
+        let person = person_with(&format!("{}{path}", service.url()), "");
+        let Ran { stderr, .. } = person.words("list");
+        assert!(stderr.contains(&fix), "{path}: {stderr}");
+    }
+}
+
+#[test]
 fn what_is_no_server_of_a_team_is_named_and_its_redirect_is_not_followed() {
     let untouched = TcpListener::bind("127.0.0.1:0").unwrap();
     untouched.set_nonblocking(true).unwrap();

@@ -7,7 +7,7 @@ use crate::sources::openapi::{
     ReplyLimits, SecretHeader, ServiceReply, bundled_certificates, client_config, exchange,
     exchange_error, read_secrets,
 };
-use crate::wording::{encoded_path, printable, truncate_at_word};
+use crate::wording::{encoded_path, in_backticks, printable, truncate_at_word};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -109,7 +109,7 @@ impl Server {
         request: &ServiceRequest,
         timeout: Duration,
     ) -> Result<RequestOutcome, Diagnostic> {
-        classify_reply(self.exchange(request, timeout)?)
+        classify_reply(self.exchange(request, timeout)?, &self.url)
     }
 
     /// Sends a request and returns the reply, whatever its status.
@@ -155,11 +155,11 @@ fn new_agent(certificates: RootCerts) -> Agent {
     client_config(MAX_IDLE_CONNECTIONS, certificates).new_agent()
 }
 
-/// Classifies a reply by its status.
+/// Classifies a reply by its status. `server_url` is the address in the settings file.
 ///
 /// # Errors
 /// Fails if the API reports an error, or if something else has replied in its place, e.g. a proxy.
-fn classify_reply(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
+fn classify_reply(reply: ServiceReply, server_url: &str) -> Result<RequestOutcome, Diagnostic> {
     let status = reply.status;
     if status == StatusCode::NOT_MODIFIED {
         return Ok(RequestOutcome::Reply(TeamReply {
@@ -175,7 +175,7 @@ fn classify_reply(reply: ServiceReply) -> Result<RequestOutcome, Diagnostic> {
     }
     // Check this before the 401: a proxy that wants a login says nothing about our token.
     let Some(error) = api_error(&reply) else {
-        return Err(not_from_api_error(status));
+        return Err(not_from_api_error(status, server_url));
     };
     if status == StatusCode::UNAUTHORIZED {
         return Ok(RequestOutcome::TokenRejected(token_error(status)));
@@ -203,16 +203,31 @@ fn reported_error(status: StatusCode, error: &Value) -> Diagnostic {
 }
 
 /// Returns the error for a reply that doesn't come from the API, such as a proxy's error page or a
-/// redirect.
-fn not_from_api_error(status: StatusCode) -> Diagnostic {
+/// redirect. `server_url` is the address in the settings file, perhaps with a wrong path.
+fn not_from_api_error(status: StatusCode, server_url: &str) -> Diagnostic {
+    let origin = url_without_path(server_url);
     let fix = if status.is_server_error() {
-        "try again later"
-    } else {
+        "try again later".to_owned()
+    } else if status.is_redirection() {
         "in the settings file, use the address of `prompt-expander serve --http` itself, not one \
          that redirects to it"
+            .to_owned()
+    } else if status == StatusCode::NOT_FOUND && origin != server_url {
+        format!("in the settings file, use {}", in_backticks(origin))
+    } else {
+        "in the settings file, use the address of `prompt-expander serve --http`".to_owned()
     };
     let message = format!("{SUBJECT} answered {status}, but not with JSON");
     Diagnostic::new(Kind::Service, message, fix)
+}
+
+/// Returns a URL without its path: `http://a.example:80` for `http://a.example:80/ws`.
+fn url_without_path(url: &str) -> &str {
+    let host_start = url.find("://").map_or(0, |colon| colon + "://".len());
+    match url[host_start..].find('/') {
+        Some(host_length) => &url[..host_start + host_length],
+        None => url,
+    }
 }
 
 /// Returns the error for a token that the server rejects.
