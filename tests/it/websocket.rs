@@ -364,25 +364,33 @@ fn a_ping_is_answered_also_between_fragments_and_broken_text_with_an_error() {
 fn frames_that_are_no_text_or_too_long_end_the_conversation_with_a_code_that_says_why() {
     let server = HttpServer::start_with(Client::new(), &["--max-body", "1000"]);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    for (what, bytes, code) in [
-        ("binary", frame(0x80 | BINARY, b"{}"), 1003),
-        ("not UTF-8", frame(0x80 | TEXT, b"\"\xff\""), 1007),
+    for (what, bytes, code, reason) in [
+        ("binary", frame(0x80 | BINARY, b"{}"), 1003, "text frames"),
+        (
+            "not UTF-8",
+            frame(0x80 | TEXT, b"\"\xff\""),
+            1007,
+            "the text is not UTF-8",
+        ),
         (
             "not UTF-8 in the second fragment",
             [frame(TEXT, b"\"\xc3"), frame(0x80, b"\"")].concat(),
             1007,
+            "the text is not UTF-8",
         ),
         (
             "too long",
             frame(0x80 | TEXT, format!("{ping:1001}").as_bytes()),
             1009,
+            "the message is longer than 1,000 bytes",
         ),
         (
             "fragments that are too long together",
             [frame(TEXT, &[b' '; 600]), frame(0x80, &[b' '; 600])].concat(),
             1009,
+            "the message is longer than 1,000 bytes",
         ),
-        ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002),
+        ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002, ""),
     ] {
         let mut socket = open(&server);
         socket.send(TEXT, format!("{ping:1000}"));
@@ -392,12 +400,9 @@ fn frames_that_are_no_text_or_too_long_end_the_conversation_with_a_code_that_say
             "as long as it may be"
         );
         socket.send_bytes(&bytes);
-        let said = socket.closed();
-        assert_eq!(
-            said.as_ref().map(|(code, _)| *code),
-            Some(code),
-            "{what}: {said:?}"
-        );
+        let (closed_code, closed_reason) = socket.closed().unwrap();
+        assert_eq!(closed_code, code, "{what}: {closed_reason}");
+        assert!(closed_reason.contains(reason), "{what}: {closed_reason}");
     }
     open(&server).initialize();
 }

@@ -13,6 +13,7 @@ use super::metrics::{self, HandledMessage};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
+use crate::wording::format_size;
 use axum::extract::ws::{
     CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code,
 };
@@ -53,7 +54,7 @@ pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> 
     let limits = &context.app.request_limits;
     let peer = &context.client.peer;
     peer.switch_to_websocket(limits.memory.empty_reservation());
-    let max_bytes = limits.max_body_bytes.min(MAX_MESSAGE_BYTES);
+    let max_bytes = max_message_bytes(&context);
     let span = Span::current();
     upgrade
         .protocols([SUBPROTOCOL])
@@ -68,6 +69,12 @@ pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> 
             };
             conversation.serve().instrument(span)
         })
+}
+
+/// Returns how long a message may be, in bytes.
+fn max_message_bytes(context: &RequestContext) -> usize {
+    let max_body_bytes = context.app.request_limits.max_body_bytes;
+    max_body_bytes.min(MAX_MESSAGE_BYTES)
 }
 
 struct SocketConversation {
@@ -95,14 +102,19 @@ fn close(code: u16, reason: impl Into<Utf8Bytes>) -> End {
 }
 
 /// Returns how the conversation ends after an error of the WebSocket library. The close code says
-/// whether a text isn't UTF-8, a message is too long, or something else is wrong.
-fn end_after(error: &axum::BoxError) -> End {
-    let code = match error.downcast_ref() {
-        Some(tungstenite::Error::Utf8(_)) => close_code::INVALID,
-        Some(tungstenite::Error::Capacity(_)) => close_code::SIZE,
-        _ => close_code::PROTOCOL,
-    };
-    close(code, error.to_string())
+/// whether a text isn't UTF-8, a message is longer than `max_bytes`, or something else is wrong.
+fn end_after(error: &axum::BoxError, max_bytes: usize) -> End {
+    match error.downcast_ref() {
+        Some(tungstenite::Error::Utf8(_)) => close(close_code::INVALID, "the text is not UTF-8"),
+        Some(tungstenite::Error::Capacity(_)) => {
+            let max = format_size(max_bytes);
+            close(
+                close_code::SIZE,
+                format!("the message is longer than {max}"),
+            )
+        }
+        _ => close(close_code::PROTOCOL, error.to_string()),
+    }
 }
 
 /// The sending half of the queue of changes that a conversation has yet to notify its client of.
@@ -188,7 +200,10 @@ impl SocketConversation {
     async fn handle_frame(&mut self, frame: Option<Result<Frame, axum::Error>>) -> Result<(), End> {
         let frame = match frame {
             Some(Ok(frame)) => frame,
-            Some(Err(error)) => return Err(end_after(&error.into_inner())),
+            Some(Err(error)) => {
+                let max_bytes = max_message_bytes(&self.context);
+                return Err(end_after(&error.into_inner(), max_bytes));
+            }
             None => return Err(End::Disconnected),
         };
         match frame {
