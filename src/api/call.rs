@@ -1,8 +1,8 @@
 //! Calls from the API and the command line, and their expansion.
 
 use super::types::{CallRequest, ExpandedPrompt};
-use crate::library::{BoundCall, Found, UnusedValue, join_unchanged};
-use crate::prompt::{Call, Diagnostic, INPUT, Kind, Prompt, join_shell_input};
+use crate::library::{BoundCall, Found, join_unchanged};
+use crate::prompt::{Call, Diagnostic, INPUT, Kind, Origin, Prompt, join_shell_input};
 use crate::wording::{in_backticks, quoted};
 
 /// Expands a call of a prompt.
@@ -18,7 +18,7 @@ pub fn expand(found: &Found, request: &CallRequest) -> Result<ExpandedPrompt, Di
         .map_err(|error| expansion_error(&prompt, error))?;
     Ok(ExpandedPrompt {
         prompt: expansion.messages.into_text(),
-        warnings: with_unused_warnings(expansion.warnings, &prompt, &expansion.unused),
+        warnings: expansion.warnings,
     })
 }
 
@@ -118,40 +118,13 @@ impl CallRequest {
             return Ok(());
         }
         for unused in bound.unused_values() {
-            if !unused.is_named && unused.value.contains(piped) {
-                return Err(unused_value_error(bound.prompt, &unused));
+            let is_from_text = unused.bound.origin != Origin::Named;
+            if is_from_text && unused.bound.value.contains(piped) {
+                return Err(unused.error(bound.prompt));
             }
         }
         Ok(())
     }
-}
-
-/// Returns `warnings` and, after them, a warning for each value that the prompt doesn't use.
-pub(super) fn with_unused_warnings(
-    mut warnings: Vec<String>,
-    prompt: &Prompt,
-    unused: &[UnusedValue],
-) -> Vec<String> {
-    for unused_value in unused {
-        warnings.push(unused_value_error(prompt, unused_value).text());
-    }
-    warnings
-}
-
-/// Returns the error for a value that is not in the expansion, because the prompt has no
-/// placeholder for its argument.
-fn unused_value_error(prompt: &Prompt, unused: &UnusedValue) -> Diagnostic {
-    let message = format!(
-        "the value of {} is not in the expansion, because {} has no placeholder {}",
-        in_backticks(&unused.argument),
-        in_backticks(&prompt.name),
-        in_backticks(&prompt.placeholder(&unused.argument))
-    );
-    Diagnostic::new(
-        Kind::UnusedText,
-        message,
-        "add it to the file, or leave out the value",
-    )
 }
 
 /// Prepends "`NAME` cannot be expanded: " to the message of an error.

@@ -1,7 +1,6 @@
 //! Explains and previews calls.
 
 use super::build::{foreign_format, is_visible_to_caller, utf16_ranges};
-use super::call::with_unused_warnings;
 use super::types::{
     ArgumentValue, CallRequest, ExpansionLength, Explanation, MeasuredLimit, PlaceholderCount,
     Preview, ShadowedPrompt, Utf16Range,
@@ -155,7 +154,7 @@ fn build_explanation(
         request,
         error,
         expansion,
-        warnings: with_unused_warnings(binding.warnings.clone(), prompt, &bound.unused_values()),
+        warnings: bound.warnings(),
         problems: visible_warnings(view, found, prompt, &location),
         source: location.display,
     }

@@ -3,9 +3,12 @@
 //! [`BoundCall`] assigns the values of the call to the arguments of the prompt.
 //! [`Found::expand`](super::Found::expand) passes it to
 //! [`Handle::messages`](super::Handle::messages), and returns an [`Expansion`]: the messages, with
-//! the warnings and unused values of the call. Each interface words its own hints about these.
+//! the warnings about the call.
 
-use crate::prompt::{Binding, BoundArgument, Call, Messages, Origin, Piece, Prompt};
+use crate::prompt::{
+    Binding, BoundArgument, Call, Diagnostic, Kind, Messages, Origin, Piece, Prompt,
+};
+use crate::wording::{in_backticks, quoted};
 
 /// A call whose values have been assigned to the arguments of the prompt.
 #[derive(Debug)]
@@ -23,23 +26,18 @@ pub struct BoundCall<'c> {
 pub struct Expansion {
     /// What a model gets.
     pub messages: Messages,
-    /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`. Each one is a
-    /// line in lowercase without a final period.
+    /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`, or a value that
+    /// the prompt doesn't use. Each one is a line in lowercase without a final period.
     pub warnings: Vec<String>,
-    /// Values that don't appear in the messages.
-    pub unused: Vec<UnusedValue>,
 }
 
 /// A value for an argument that has no placeholder in the prompt.
 #[derive(Debug)]
-pub struct UnusedValue {
-    /// The name of the argument.
-    pub argument: String,
-    /// The value.
-    pub value: String,
-    /// Whether the value was passed by name (`--arg criteria=speed`), not as part of a text that
-    /// was split.
-    pub is_named: bool,
+pub struct UnusedValue<'c> {
+    /// The index of the argument in the prompt's list.
+    argument_index: usize,
+    /// The argument and its value.
+    pub bound: &'c BoundArgument<'c>,
 }
 
 /// A function that assembles the text of a message from its pieces, and may modify them.
@@ -60,22 +58,31 @@ impl<'c> BoundCall<'c> {
         }
     }
 
+    /// Returns the warnings about the call, including one for each value that the prompt doesn't
+    /// use.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.binding.warnings.clone();
+        for unused in self.unused_values() {
+            warnings.push(unused.error(self.prompt).text());
+        }
+        warnings
+    }
+
     /// Returns the values that don't appear in the expansion, because the prompt has no
     /// placeholders for them. Empty if a service renders the prompt, because it gets all values.
-    pub fn unused_values(&self) -> Vec<UnusedValue> {
+    pub fn unused_values(&self) -> Vec<UnusedValue<'_>> {
         let mut unused = Vec::new();
         if self.prompt.is_rendered_by_service() {
             return unused;
         }
-        for bound in &self.binding.arguments {
+        for (argument_index, bound) in self.binding.arguments.iter().enumerate() {
             if !bound.value.is_empty()
                 && self.is_lost_without_placeholder(bound)
                 && !self.prompt.has_placeholder(bound.name)
             {
                 unused.push(UnusedValue {
-                    argument: bound.name.to_owned(),
-                    value: bound.value.to_string(),
-                    is_named: bound.origin == Origin::Named,
+                    argument_index,
+                    bound,
                 });
             }
         }
@@ -86,12 +93,38 @@ impl<'c> BoundCall<'c> {
     fn is_lost_without_placeholder(&self, bound: &BoundArgument<'_>) -> bool {
         match bound.origin {
             Origin::Named => true,
-            // Part of the input. A prompt without any placeholders gets the whole input appended.
-            Origin::Pair | Origin::Word | Origin::Rest => {
-                self.prompt.placeholders().next().is_some()
-            }
+            Origin::Pair | Origin::Word | Origin::Rest => !self.prompt.input_is_whole_text(),
             // Not passed by the caller.
             Origin::Default | Origin::Omitted | Origin::Missing => false,
         }
+    }
+}
+
+impl UnusedValue<'_> {
+    /// Returns an error that says why the value is not in the expansion of `prompt`.
+    pub fn error(&self, prompt: &Prompt) -> Diagnostic {
+        let name = in_backticks(&prompt.name);
+        let placeholder = in_backticks(&prompt.placeholder(self.bound.name));
+        let is_number = self.bound.name.parse::<usize>().is_ok();
+        if is_number && self.bound.origin == Origin::Word {
+            // The user typed a word, and doesn't know an argument called `0`.
+            let word = quoted(&self.bound.value);
+            let position = prompt.describe_word(self.argument_index);
+            return Diagnostic::new(
+                Kind::UnusedText,
+                format!(
+                    "the word {word} is not used, because {name} has no {placeholder}, which is {position}"
+                ),
+                format!("add {placeholder} to the file, or correct the other numbers in it"),
+            );
+        }
+        let argument = in_backticks(self.bound.name);
+        Diagnostic::new(
+            Kind::UnusedText,
+            format!(
+                "the value of {argument} is not in the expansion, because {name} has no placeholder {placeholder}"
+            ),
+            "add it to the file, or leave out the value",
+        )
     }
 }

@@ -239,8 +239,7 @@ impl Found {
     ) -> Result<Expansion, Diagnostic> {
         Ok(Expansion {
             messages: self.messages(&bound, join)?,
-            unused: bound.unused_values(),
-            warnings: bound.binding.warnings,
+            warnings: bound.warnings(),
         })
     }
 

@@ -270,26 +270,20 @@ pub(super) fn divide_chat_text<'v>(prompt: &Prompt, text: &'v str) -> GivenValue
     if prompt.arguments.is_empty() && !prompt.gives_one_word_per_argument() {
         return GivenValues::with_input_only(prompt, text);
     }
-    let whole_text_input = input_is_whole_text(prompt).then_some(Cow::Borrowed(text));
+    let whole_text_input = prompt.input_is_whole_text().then_some(Cow::Borrowed(text));
     let divided = DividedText::from_chat_text(prompt, text);
     assign(prompt, divided, whole_text_input)
 }
 
 /// Divides shell words and piped text among a prompt's arguments and its input.
 pub(super) fn divide_shell_parts<'v>(prompt: &Prompt, parts: &[TextPart<'v>]) -> GivenValues<'v> {
-    let whole_text_input = if input_is_whole_text(prompt) {
+    let whole_text_input = if prompt.input_is_whole_text() {
         Some(join_parts(parts.iter().copied()))
     } else {
         None
     };
     let divided = DividedText::from_shell_parts(prompt, parts);
     assign(prompt, divided, whole_text_input)
-}
-
-/// Returns whether the input is the whole text, including pairs and the words assigned to
-/// arguments.
-fn input_is_whole_text(prompt: &Prompt) -> bool {
-    prompt.takes_input() && (prompt.gives_one_word_per_argument() || !prompt.has_input_slot())
 }
 
 /// The text of a call, divided into its pairs and the parts outside them.

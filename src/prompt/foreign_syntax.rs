@@ -12,7 +12,7 @@ use std::ops::Range;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ForeignSyntax {
     /// The program's name, as shown in messages.
-    title: &'static str,
+    pub(super) title: &'static str,
     pub(super) constructs: &'static [ForeignConstruct],
 }
 
@@ -133,7 +133,7 @@ pub(super) static CLAUDE_CODE: ForeignSyntax = ForeignSyntax {
         FILE,
         ForeignConstruct {
             fix: "write `$ARGUMENTS` for the whole text, or the key `argument-hint` into the frontmatter \
-                  if it is a word of the text",
+                  if it is a word of the text, and count the words from `$0`",
             ..WORD
         },
         construct("${CLAUDE_", "}", "replace", "write its value instead"),

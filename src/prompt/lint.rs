@@ -31,6 +31,7 @@ impl Prompt {
             warnings.extend(invisible_in_body(message));
             warnings.extend(lookalike_warnings(self, message));
             warnings.extend(self.foreign_construct_warnings(message));
+            warnings.extend(skipped_first_word(self, message));
         }
         warnings.sort_by_key(|warning| warning.position);
         warnings
@@ -148,6 +149,30 @@ fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
         placeholders.join(", ")
     );
     Some(Diagnostic::warning(None, message, fix))
+}
+
+/// Warns about `$1` in a file of Claude Code, which counts words from 0, if no placeholder takes the
+/// first word. The author probably counted from 1.
+fn skipped_first_word(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
+    let first_argument = prompt.arguments.first()?;
+    // Only words counted from 0 have an argument of this name.
+    if first_argument.name != "0"
+        || prompt.uses_argument(first_argument)
+        || prompt.input_is_whole_text()
+    {
+        return None;
+    }
+    let second = message
+        .placeholders()
+        .find(|placeholder| placeholder.name == "1")?;
+    Some(Diagnostic::warning(
+        Some(message.position_cursor().advance_to(second.range.start)),
+        format!(
+            "{} is the second word in Claude Code, and no placeholder takes the first",
+            in_backticks(message.source_text(second))
+        ),
+        "count the words from `$0` if the first word is meant",
+    ))
 }
 
 const DELETE_INVISIBLE: &str = "delete it, unless you need it";

@@ -359,6 +359,29 @@ impl Prompt {
         self.one_word_per_argument && self.has_placeholders()
     }
 
+    /// Returns whether the input is the whole text, including pairs and the words assigned to
+    /// arguments.
+    pub(crate) fn input_is_whole_text(&self) -> bool {
+        self.takes_input() && (self.gives_one_word_per_argument() || !self.has_input_slot())
+    }
+
+    /// Describes the word of the text that belongs to the argument at an index, e.g. `the first word
+    /// in Claude Code`, for a prompt whose arguments get one word each.
+    pub(crate) fn describe_word(&self, argument_index: usize) -> String {
+        let word = match argument_index {
+            0 => "the first word".to_owned(),
+            1 => "the second word".to_owned(),
+            2 => "the third word".to_owned(),
+            _ => format!("word number {}", argument_index + 1),
+        };
+        let program = self.foreign_syntax.title;
+        if program.is_empty() {
+            word
+        } else {
+            format!("{word} in {program}")
+        }
+    }
+
     /// Returns whether the body contains a placeholder for the input. If an argument is named
     /// `input`, `{{input}}` refers to the argument instead.
     pub(super) fn has_input_placeholder(&self) -> bool {

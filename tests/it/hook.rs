@@ -447,6 +447,38 @@ fn the_user_is_told_of_a_misspelled_name_of_an_argument() {
 }
 
 #[test]
+fn the_user_is_told_of_a_word_that_the_prompt_does_not_use() {
+    let client = Client::new().arguments([]);
+    let hint = "---\nargument-hint: x\n---\n";
+    client.put("claude/pr.md", format!("{hint}Review PR $1"));
+    client.put("claude/whole.md", format!("{hint}Do $ARGUMENTS with $1"));
+    client.put("codex/fix.md", "Fix $2");
+    let line = "hook codex --no-builtin --prompts claude:claude --prompts codex:codex";
+    for (typed, want) in [
+        (
+            ":pr 42",
+            "Tell the user first: the word `42` is not used, because `pr` has no `$0`, which is the first word in Claude Code; \
+             add `$0` to the file, or correct the other numbers in it",
+        ),
+        (
+            ":fix a b",
+            "Tell the user first: the word `a` is not used, because `fix` has no `$1`, which is the first word; add `$1` to the \
+             file, or correct the other numbers in it",
+        ),
+    ] {
+        let ran = client.run(line.split(' '), event("UserPromptSubmit", typed));
+        assert_contains(&ran.stdout, want);
+    }
+    let ran = client.run(line.split(' '), event("UserPromptSubmit", ":whole a b"));
+    assert_contains(&ran.stdout, "Do a b with b");
+    assert!(
+        !ran.stdout.contains("Tell the user first"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
 fn only_the_first_of_many_commands_are_expanded_and_the_context_says_so() {
     let client = client();
     let commands = |count: usize| {

@@ -453,6 +453,26 @@ mod tests {
     }
 
     #[test]
+    fn a_1_without_a_0_is_a_warning_because_words_are_counted_from_0() {
+        for (body, want) in [
+            (
+                "Review $1",
+                &[
+                    "4:8: `$1` is the second word in Claude Code, and no placeholder takes the first; count the words from `$0` if \
+                      the first word is meant",
+                ][..],
+            ),
+            ("$0 and $1", &[]),
+            ("Do $ARGUMENTS with $1", &[]),
+            ("Do {{input}} with $1", &[]),
+        ] {
+            let file = format!("---\nargument-hint: x\n---\n{body}");
+            warned(COMMAND, &file, want);
+        }
+        warned(COMMAND, "---\narguments: [a]\n---\nDo $1", &[]);
+    }
+
+    #[test]
     fn words_of_a_shell_and_values_by_name_are_divided_like_a_text() {
         let prompt = parsed(COMMAND, "---\narguments: [a, b]\n---\n[$a][$b] $ARGUMENTS");
         let words = ["x y".to_owned(), "z".to_owned(), "w".to_owned()];

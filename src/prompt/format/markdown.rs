@@ -652,6 +652,16 @@ fn role_of_word(role_word: &str) -> Role {
     }
 }
 
+/// Returns the role that other programs call by this word: `model` is the assistant in Gemini's API,
+/// and `human` the user in LangChain. Returns `None` for any other word.
+fn role_in_other_programs(word: &str) -> Option<Role> {
+    match word.to_lowercase().as_str() {
+        "model" | "ai" | "bot" => Some(Role::Assistant),
+        "human" => Some(Role::User),
+        _ => None,
+    }
+}
+
 /// The most words in a comment that may be a misspelled marker. Longer comments are notes.
 const MAX_WORDS_IN_MARKER: usize = 3;
 
@@ -663,10 +673,7 @@ fn role_of_misspelled_marker(line: &str) -> Option<Role> {
     if !is_comment || role_of_marker(text).is_some() {
         return None;
     }
-    let comment = match text.split_once("-->") {
-        Some((comment, _)) => comment,
-        None => text,
-    };
+    let (comment, text_after) = text.split_once("-->").unwrap_or((text, ""));
     let words: Vec<&str> = comment
         .split(|letter: char| !letter.is_alphabetic())
         .filter(|word| !word.is_empty())
@@ -674,6 +681,12 @@ fn role_of_misspelled_marker(line: &str) -> Option<Role> {
         .collect();
     if words.len() > MAX_WORDS_IN_MARKER {
         return None;
+    }
+    if let [only] = words[..]
+        && text_after.is_empty()
+        && let Some(role) = role_in_other_programs(only)
+    {
+        return Some(role);
     }
     ROLE_WORDS
         .into_iter()

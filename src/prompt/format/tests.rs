@@ -565,6 +565,10 @@ fn case_and_blanks_of_a_marker_do_not_matter_and_one_that_is_misspelled_gets_a_w
         ("<!- Assistant ->", "assistant"),
         ("<!-- assistant --> Hello", "assistant"),
         ("<!-- role=system -->", "user"),
+        ("<!-- model -->", "assistant"),
+        ("<!-- AI -->", "assistant"),
+        ("<!-- bot: -->", "assistant"),
+        ("<!-- human -->", "user"),
     ] {
         let warnings = parse(&file(line)).warnings();
         let want = format!(
@@ -575,6 +579,8 @@ fn case_and_blanks_of_a_marker_do_not_matter_and_one_that_is_misspelled_gets_a_w
     for line in [
         "## Assistant",
         "<!-- a note for the user of this -->",
+        "<!-- the model -->",
+        "<!-- bot --> Hello",
         "```\n<!-- user: -->\n```",
     ] {
         let warnings = parse(&file(line)).warnings();
