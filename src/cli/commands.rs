@@ -152,7 +152,8 @@ pub(super) enum Command {
     /// Otherwise, the new file contains sample text for you to replace.
     ///
     /// An existing file is never changed. If a prompt elsewhere has the same name, such as a
-    /// built-in one, pass --empty to create the sample text nevertheless, or `edit` the prompt.
+    /// built-in one, `new` does not create sample text. To change that prompt, use `edit`. To start
+    /// from the sample text anyway, pass --empty.
     ///
     /// With --project, creates the file in the project's folder `.prompts`. If there is no such
     /// folder, creates one at the root of the repository or, outside a repository, in the working

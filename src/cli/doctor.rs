@@ -31,8 +31,10 @@ pub(super) struct Doctor {
     /// Also call the services that render prompts (see --openapi)
     #[arg(long)]
     online: bool,
-    /// Print all findings, not only the problems of AGENT or, without AGENT, the most severe finding
-    /// for each agent
+    /// Print all findings
+    ///
+    /// By default, `doctor AGENT` prints only the problems of this agent, and `doctor` prints only
+    /// the most severe finding for each agent.
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON object with all `findings`, each with severity, message and, if they apply,

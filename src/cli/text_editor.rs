@@ -175,7 +175,7 @@ fn is_this_program(path: &OsStr) -> bool {
 ///
 /// Except on Windows, a command line with [`SHELL_CHARACTERS`] is run by a shell, as git does it:
 /// `X=1 vi` becomes `sh -c 'X=1 vi "$@"' 'X=1 vi'`, where the last word is the shell's `$0`. Other
-/// command lines are only [split](split), so that a missing program can be reported.
+/// command lines are only [split], so that a missing program can be reported.
 pub(super) fn words(command: &OsStr) -> Vec<OsString> {
     let needs_shell = command
         .as_encoded_bytes()
