@@ -679,7 +679,8 @@ fn with_hook() -> impl Iterator<Item = (&'static str, &'static Agent, &'static s
 fn the_page_of_the_hook_is_true() {
     let text = page("docs/hook.md");
     let bounds = format!(
-        "looks up at most {MAX_LOOKUPS} different names. It expands the first {MAX_PROMPTS} prompts"
+        "looks up at most {MAX_LOOKUPS} different names. It expands the prompts in order. It stops \
+         after {MAX_PROMPTS} prompts,"
     );
     assert!(text.replace('\n', " ").contains(&bounds), "{bounds}");
 
