@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const INSTALLED_LIST: &str = "installed_plugins.json";
 
 /// The file in which Gemini CLI records where its extensions are enabled:
-/// `{"NAME": {"overrides": ["!/home/me/*", "/home/me/work/*"]}}`.
+/// `{"NAME": {"overrides": ["!/home/me/*", "/home/me/code/*"]}}`.
 const EXTENSION_RULES: &str = "extension-enablement.json";
 
 /// A plugin, whose folder may not exist.
@@ -205,8 +205,8 @@ impl Installation<'_> {
     }
 
     /// Returns whether the rules of an extension enable it in the working folder. The last rule that
-    /// covers the folder decides: `["!/home/me/*", "/home/me/work/*"]` enables the extension in
-    /// `/home/me/work`, and disables it elsewhere in `/home/me`. Without such a rule, it is enabled.
+    /// covers the folder decides: `["!/home/me/*", "/home/me/code/*"]` enables the extension in
+    /// `/home/me/code`, and disables it elsewhere in `/home/me`. Without such a rule, it is enabled.
     fn is_allowed_by(&self, rules: &Value) -> bool {
         let Some(working_folder) = self.working_folder else {
             return true;

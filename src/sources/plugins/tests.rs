@@ -362,14 +362,14 @@ fn a_file_of_plugins_that_cannot_be_used_is_named() {
 #[test]
 fn an_extension_of_gemini_cli_is_served_where_its_rules_enable_it() {
     for (rules, working_folder, want) in [
-        (vec![], "work", "tool/a"),
-        (vec!["!HOME/*"], "work", ""),
+        (vec![], "code", "tool/a"),
+        (vec!["!HOME/*"], "code", ""),
         (vec!["!HOME/*"], "", ""),
-        (vec!["!HOME/"], "work", "tool/a"),
-        (vec!["!HOME/work/*"], "work/src", ""),
-        (vec!["!HOME/work/*"], "workshop", "tool/a"),
-        (vec!["!HOME/*", "HOME/work/*"], "work/src", "tool/a"),
-        (vec!["HOME/work/*", "!HOME/*"], "work/src", ""),
+        (vec!["!HOME/"], "code", "tool/a"),
+        (vec!["!HOME/code/*"], "code/src", ""),
+        (vec!["!HOME/code/*"], "codebook", "tool/a"),
+        (vec!["!HOME/*", "HOME/code/*"], "code/src", "tool/a"),
+        (vec!["HOME/code/*", "!HOME/*"], "code/src", ""),
     ] {
         let home = Home::new();
         let base = home.path("").display().to_string().replace('\\', "/");
