@@ -66,8 +66,8 @@ pub const PROMPTS_VARIABLE: &str = "PROMPT_EXPANDER_PROMPTS";
 
 impl Agent {
     /// Returns the agent with this name, title, alias or program: `claude-code`, `Claude Code` and
-    /// `claude` are all Claude Code. Ignores case, everything but letters and digits, and a `cli` at
-    /// the end, so that `codex-cli` is Codex.
+    /// `claude` are all Claude Code, and `codex-cli` is Codex. Compares only letters and digits,
+    /// ignores their case, and drops `cli` at the end.
     pub fn by_name(name: &str) -> Option<&'static Agent> {
         let name = comparable_name(name);
         AGENTS.into_iter().find(|agent| {

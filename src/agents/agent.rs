@@ -321,8 +321,8 @@ impl Agent {
         hooks
     }
 
-    /// Returns the maximum length of a text that a hook can add to the prompt, so that it reaches the
-    /// model untruncated. Returns `None` for an agent without hooks.
+    /// Returns how long a text from a hook can be before the agent truncates it. Returns `None` for
+    /// an agent without hooks.
     ///
     /// It is the limit of the hook that `install` registers, or a lower one that the agent's files
     /// set for a hook that runs prompt-expander.
