@@ -176,7 +176,9 @@ fn hook(tool: Tool, prompts: &Prompts, prompt: &str) -> Counts {
     run(tool, prompts.path(), &["hook", "codex"], &event) // as `install` registers it
 }
 
-/// What a command costs, from start to end, with these prompts and this standard input.
+/// What a command costs, from start to end, with these prompts and this standard input. It runs in
+/// a temporary folder: resolving the symlinks in a path costs a system call for each folder
+/// above it, so the cost must not depend on where the repository is.
 fn run(tool: Tool, prompts: &Path, arguments: &[&str], stdin: &str) -> Counts {
     let folder = tempfile::tempdir().expect("a folder");
     let [log, input] = ["log", "input"].map(|name| folder.path().join(name));
@@ -188,6 +190,7 @@ fn run(tool: Tool, prompts: &Path, arguments: &[&str], stdin: &str) -> Counts {
         .arg(common::program())
         .args(arguments);
     command
+        .current_dir(&folder)
         .env_clear()
         .env("HOME", prompts)
         .env("PROMPT_EXPANDER_PROMPTS", prompts)

@@ -171,10 +171,10 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     if a == b {
         return true;
     }
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
+    let Ok(real_a) = a.canonicalize() else {
+        return false;
+    };
+    b.canonicalize().is_ok_and(|real_b| real_a == real_b)
 }
 
 /// Returns whether two names denote the same variable. Windows ignores case.

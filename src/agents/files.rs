@@ -118,6 +118,6 @@ fn is_also_users_file(file: &AgentFile, all: &[AgentFile]) -> bool {
     all.iter().any(|other| {
         other.scope == Scope::User
             && other.content == file.content
-            && is_same_file(&other.path, &file.path)
+            && is_same_file(&file.path, &other.path)
     })
 }
