@@ -26,6 +26,7 @@ mod files;
 mod hook_line;
 mod install;
 mod limit;
+mod menu;
 mod registration;
 mod variables;
 
@@ -41,6 +42,7 @@ pub use files::AgentFiles;
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
+pub use menu::{Menu, MenuLayout, MenuMark};
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 

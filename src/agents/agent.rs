@@ -8,6 +8,7 @@ use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, ConfigContent};
 use super::hook_line::{HookPlace, RegisteredHook};
 use super::limit::{PartLimit, Unit};
+use super::menu::Menu;
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::prompt::{Diagnostic, Kind, Piece, Position, Prompt};
@@ -44,6 +45,8 @@ pub struct Agent {
     /// How to escape a prompt that is picked from the agent's menu, if the agent treats it as a
     /// template: runs commands in it, and replaces placeholders.
     pub menu_template: Option<MenuTemplate>,
+    /// How the agent's own menu gets entries for prompts, if only this agent would read them.
+    pub menu: Option<Menu>,
     /// How the agent opens a draft message in an editor, if that is known.
     pub drafts: Option<Drafts>,
     /// Which messages reach the model when a prompt is picked from the agent's menu.
@@ -166,6 +169,7 @@ impl Agent {
         hook: None,
         part_limit: None,
         menu_template: None,
+        menu: None,
         drafts: None,
         menu_messages: MenuMessages::All,
         launch: Launch::BY_EDITOR,

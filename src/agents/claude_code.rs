@@ -8,6 +8,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Scope, System};
 use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuLayout};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::in_backticks;
@@ -74,6 +75,15 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
     // it. (The limit would be 50,000 if `tools/list` didn't request more.)
     part_limit: Some(PartLimit::of_json(149_000, Unit::Utf16)),
+    menu: Some(Menu {
+        sign: '/',
+        folder: "skills",
+        layout: MenuLayout::Skill,
+        takes_name: |name| !name.contains(char::is_whitespace),
+        builtin_names: &[
+            "clear", "compact", "config", "help", "init", "mcp", "memory", "model", "review",
+        ],
+    }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {
             folder.starts_with("claude-") && has_affixes(file, "claude-prompt-", ".md")

@@ -7,6 +7,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuLayout, is_name_of_skill};
 use super::registration::{Config, Registration};
 use crate::wording::{path_in_backticks, with_commas};
 use serde_json::{Value, json};
@@ -63,6 +64,16 @@ pub(super) static CODEX: Agent = Agent {
         max: 17_000,
         unit: Unit::Bytes,
         is_sent_in_two_forms: true,
+    }),
+    menu: Some(Menu {
+        sign: '$',
+        folder: "skills",
+        layout: MenuLayout::Skill,
+        takes_name: is_name_of_skill,
+        // `$path` and the like stay text, because they are variables of the shell.
+        builtin_names: &[
+            "path", "home", "user", "shell", "pwd", "tmpdir", "temp", "tmp", "lang", "term",
+        ],
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder == "editor" && has_affixes(file, ".tmp", ".md"),
