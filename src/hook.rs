@@ -59,7 +59,7 @@ impl Event {
         }
         Some(Event {
             agent,
-            message: input.prompt,
+            message: without_paste_marks(input.prompt),
             working_directory: input.cwd,
         })
     }
@@ -90,6 +90,17 @@ impl Event {
         }
         Some(format!("{answer}\n"))
     }
+}
+
+/// Returns a message without the escape sequences that a terminal sends before and after pasted
+/// text. Some agents leave them in the message.
+fn without_paste_marks(message: String) -> String {
+    if !message.contains('\u{1b}') {
+        return message;
+    }
+    message
+        .replace("\u{1b}[200~", "")
+        .replace("\u{1b}[201~", "")
 }
 
 /// Returns the prompts that a message invokes, in the order of the message.
@@ -597,6 +608,21 @@ mod tests {
             (codex, ""),
         ] {
             assert!(Event::parse(agent, text).is_none(), "{agent:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_marks_of_a_bracketed_paste_are_dropped() {
+        let codex = Agent::by_name("codex").unwrap();
+        for (message, want) in [
+            ("\u{1b}[200~:note a b \u{1b}[201~", ":note a b "),
+            (":note\u{1b}[200~ a\u{1b}[201~ b", ":note a b"),
+            ("\u{1b}[201~\u{1b}[200~", ""),
+            ("\u{1b}[31m a", "\u{1b}[31m a"),
+        ] {
+            let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": message});
+            let event = Event::parse(codex, &event.to_string()).unwrap();
+            assert_eq!(event.message, want, "{message:?}");
         }
     }
 }

@@ -11,7 +11,7 @@
 //! The names of built-in prompts are common symbols in some programming languages, so they are
 //! recognized more strictly: see [`looks_like_code`].
 
-use super::prose::{Lines, OPENING, PASTE_START, is_ignored, trim_invisible_start};
+use super::prose::{Lines, OPENING, is_ignored, is_line_end, trim_invisible_start};
 use crate::prompt::COLONS;
 use memchr::memchr2_iter;
 use std::collections::{HashMap, HashSet};
@@ -45,9 +45,6 @@ const MAX_INDENTATION: usize = 3;
 /// The maximum length of what may precede a command on its line, in bytes: its indentation and
 /// invisible characters.
 const MAX_INDENTATION_BYTES: usize = 64;
-
-/// The escape sequence with which a terminal ends pasted text.
-const PASTE_END: &str = "\u{1b}[201~";
 
 /// How a message invokes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -287,7 +284,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
             found: found_name.found,
         });
         self.stack_end = skip_while(self.text, range_end, |character| {
-            character.is_whitespace() && !matches!(character, '\n' | '\r')
+            character.is_whitespace() && !is_line_end(character)
         });
     }
 }
@@ -350,13 +347,11 @@ struct StackInput<'t> {
 
 impl<'t> StackInput<'t> {
     /// Returns the input in a byte range of a message, from the end of the last name of a stack to
-    /// the start of the next stack. The end of pasted text isn't part of the input, but counts for
-    /// its end in the message.
+    /// the start of the next stack.
     fn in_range(message: &'t str, range: Range<usize>) -> StackInput<'t> {
         let input = message[range.clone()].trim_end();
-        let without_paste_end = input.strip_suffix(PASTE_END).unwrap_or(input);
         StackInput {
-            text: trim_start_keep_indentation(without_paste_end.trim_end()),
+            text: trim_start_keep_indentation(input),
             end: range.start + input.len(),
         }
     }
@@ -423,7 +418,7 @@ fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
         .iter()
         .find(|colon| text[offset..].starts_with(**colon))?;
     let before = &text[..offset];
-    if !may_precede_colon(before) && !may_precede_colon(trim_invisible_end(before)) {
+    if !may_precede_colon(before) && !may_precede_colon(before.trim_end_matches(is_ignored)) {
         return None;
     }
     let after = &text[offset + colon.len_utf8()..];
@@ -440,16 +435,6 @@ fn may_precede_colon(text: &str) -> bool {
     }
 }
 
-/// Returns the text without what nobody sees at its end: invisible characters such as a zero-width
-/// space, and the escape sequence [`PASTE_START`], in any order.
-fn trim_invisible_end(text: &str) -> &str {
-    let mut trimmed = text.trim_end_matches(is_ignored);
-    while let Some(before_paste) = trimmed.strip_suffix(PASTE_START) {
-        trimmed = before_paste.trim_end_matches(is_ignored);
-    }
-    trimmed
-}
-
 /// Returns the width of a command's indentation: the number of spaces in the text between the start
 /// of its line and its colon. Returns `None` if that text contains anything else, except invisible
 /// characters.
@@ -458,18 +443,12 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
         return None;
     }
     let mut width = 0;
-    let mut rest = before_colon;
-    while let Some(character) = rest.chars().next() {
-        if let Some(pasted) = rest.strip_prefix(PASTE_START) {
-            rest = pasted;
-            continue;
-        }
+    for character in before_colon.chars() {
         if character.is_whitespace() && !character.is_control() {
             width += 1;
         } else if !is_ignored(character) {
             return None;
         }
-        rest = &rest[character.len_utf8()..];
     }
     Some(width)
 }
@@ -481,9 +460,8 @@ fn skip_while(text: &str, start: usize, predicate: fn(char) -> bool) -> usize {
 }
 
 /// Returns the names that a command's word may stand for: the word, and the word without trailing
-/// punctuation and invisible characters. The end of pasted text isn't part of the word.
+/// punctuation and invisible characters.
 fn names_for_command(word: &str) -> Vec<&str> {
-    let word = word.strip_suffix(PASTE_END).unwrap_or(word);
     let mut names = Vec::new();
     for name in [word, word.trim_end_matches(is_trailing)] {
         if may_be_name(name) && !names.contains(&name) {
@@ -553,11 +531,10 @@ pub(super) fn is_smiley(word: &str) -> bool {
 /// becomes `"text"`.
 fn trim_start_keep_indentation(text: &str) -> &str {
     let whitespace = &text[..text.len() - text.trim_start().len()];
-    let start = match whitespace.rfind(['\n', '\r']) {
-        Some(line_end) => line_end + 1,
-        None => whitespace.len(),
-    };
-    &text[start..]
+    match whitespace.rsplit_once(is_line_end) {
+        Some((_, indentation)) => &text[whitespace.len() - indentation.len()..],
+        None => text.trim_start(),
+    }
 }
 
 #[cfg(test)]
@@ -670,6 +647,14 @@ mod tests {
                 "Look:\r:research a\r:vec b",
                 vec![("research", "a"), ("vec", "b")],
             ),
+            ("a\u{2028}:research b", vec![("research", "b")]),
+            ("a\u{2029}:research b", vec![("research", "b")]),
+            ("a\u{85}:research b", vec![("research", "b")]),
+            ("a\u{b}:research b\u{2028}", vec![("research", "b")]),
+            (
+                ":research\u{c}    b\u{2028}:vec c",
+                vec![("research", "    b"), ("vec", "c")],
+            ),
             ("\u{200b}:research a", vec![("research", "a")]),
             ("a\n\u{2060}\u{200e}:research b", vec![("research", "b")]),
             ("\u{feff} :research a", vec![("research", "a")]),
@@ -679,12 +664,6 @@ mod tests {
             ("\u{200b}\n  :research a", vec![("research", "a")]),
             (":\u{200b}research a", vec![("research", "a")]),
             (":research\u{200b} a", vec![("research", "a")]),
-            ("\u{1b}[200~:research a", vec![("research", "a")]),
-            ("\u{1b}[200~:research\u{1b}[201~", vec![("research", "")]),
-            (
-                "\u{1b}[200~:research a b \u{1b}[201~",
-                vec![("research", "a b")],
-            ),
             (
                 ":research a\n:git/commit b\nc",
                 vec![("research", "a"), ("git/commit", "b\nc")],
@@ -759,12 +738,12 @@ mod tests {
             "a\n\t:research a",
             "`:research a`",
             "```\n:research a\n```",
+            "```\u{2028}:research a\u{2028}```",
             "```sh\n:research a",
             "~~~\n:research a\n```\n:research a\n~~",
             "````\n```\n:research a\n````",
             "  ```\n:research a",
             "\u{200b}```\n:research a\n```",
-            "\u{1b}[200~```\n:research a\n```",
             "https://example.com:research",
         ] {
             assert_eq!(found(text), [], "{text:?}");
@@ -811,6 +790,7 @@ mod tests {
             ),
             (":review :unknown :plan x", "review=:unknown :plan x @plan"),
             (":review\n :plan x", "review= :plan x @plan"),
+            (":review\u{2028} :plan x", "review= :plan x @plan"),
             ("See :review :plan x", "@review @plan"),
             (":unknown :plan x", "@plan"),
         ] {
@@ -874,7 +854,6 @@ mod tests {
             "> see :style",
             "  > see :style",
             "\u{200b}> see :style",
-            "\u{1b}[200~> see :style",
             "\u{feff}    see :style",
             "    see :style",
             "\tsee :style",
@@ -990,7 +969,7 @@ mod tests {
         ) {
             let text = pieces.concat();
             let is_ignored_before = |character: char| is_ignored(character) || (character.is_whitespace() && !character.is_control());
-            let lines = || text.split(['\n', '\r']).map(|line| line.trim_start_matches(is_ignored_before));
+            let lines = || text.split(is_line_end).map(|line| line.trim_start_matches(is_ignored_before));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in find_invocations(&text, false, |_, _| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| begins_with_call(line, name)), "{name:?} in {text:?}");
@@ -1027,7 +1006,7 @@ mod tests {
                 prop_assert!(is_within(range.start, range.end), "{text:?}");
                 prop_assert!(begins_with_call(&text[range.clone()], name), "{text:?}");
                 prop_assert!(input.is_empty() && *name != "D", "{text:?}");
-                let before = trim_invisible_end(&text[..range.start]).chars().next_back();
+                let before = text[..range.start].trim_end_matches(is_ignored).chars().next_back();
                 let after = text[range.end..].chars().next();
                 prop_assert!(before.is_none_or(|it| it.is_whitespace() || OPENING.contains(&it)), "{text:?}");
                 let is_end = |it: char| it.is_whitespace() || CLOSING.contains(&it) || PUNCTUATION.contains(&it);

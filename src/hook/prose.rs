@@ -5,20 +5,22 @@
 //! long message.
 
 use crate::wording::is_invisible;
-use memchr::{memchr_iter, memchr2, memchr2_iter};
+use memchr::{memchr_iter, memchr2, memchr2_iter, memmem};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The opening brackets that may precede a mention.
 pub(super) const OPENING: [char; 9] = ['(', '[', '{', '（', '［', '｛', '「', '『', '【'];
 
-/// The escape sequence with which a terminal starts pasted text. Some agents leave it in the
-/// message.
-pub(super) const PASTE_START: &str = "\u{1b}[200~";
+/// What ends a line besides `\n` and `\r`: vertical tab, form feed, next line, line separator, and
+/// paragraph separator.
+const RARE_LINE_ENDS: [char; 5] = ['\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// A cursor over the lines of a message. It only moves forward.
 pub(super) struct Lines<'t> {
     text: &'t str,
+    /// Whether the text contains any of the [`RARE_LINE_ENDS`], which take longer to find.
+    has_rare_line_ends: bool,
     /// The byte offset where the current line starts.
     pub(super) start: usize,
     /// The byte offset where the next line starts.
@@ -51,6 +53,7 @@ impl<'t> Lines<'t> {
     pub(super) fn new(text: &'t str) -> Lines<'t> {
         Lines {
             text,
+            has_rare_line_ends: has_rare_line_ends(text),
             start: 0,
             end: 0,
             is_at_start_of_message: true,
@@ -72,7 +75,7 @@ impl<'t> Lines<'t> {
                 self.paragraph_start = self.end;
             }
             self.start = self.end;
-            self.end = self.start + line_length(&self.text[self.start..]);
+            self.end = self.start + self.line_length(self.start);
             self.update_fence();
         }
     }
@@ -134,7 +137,7 @@ impl<'t> Lines<'t> {
     fn paragraph_end(&self) -> usize {
         let mut end = self.end;
         while end < self.text.len() {
-            let next = end + line_length(&self.text[end..]);
+            let next = end + self.line_length(end);
             if is_blank(&self.text[end..next]) {
                 break;
             }
@@ -142,18 +145,37 @@ impl<'t> Lines<'t> {
         }
         end
     }
+
+    /// Returns the length of the line that starts at a byte offset, with its line ending.
+    fn line_length(&self, start: usize) -> usize {
+        let text = &self.text[start..];
+        let line_end = if self.has_rare_line_ends {
+            text.find(is_line_end)
+        } else {
+            memchr2(b'\n', b'\r', text.as_bytes())
+        };
+        let Some(line_end) = line_end else {
+            return text.len();
+        };
+        let ending = &text[line_end..];
+        if ending.starts_with("\r\n") {
+            return line_end + 2;
+        }
+        line_end + ending.chars().next().map_or(0, char::len_utf8)
+    }
 }
 
-/// Returns the length of the first line, with its line ending: `\n`, `\r\n`, or `\r` alone.
-fn line_length(text: &str) -> usize {
-    let Some(end) = memchr2(b'\n', b'\r', text.as_bytes()) else {
-        return text.len();
-    };
-    if text[end..].starts_with("\r\n") {
-        end + 2
-    } else {
-        end + 1
-    }
+/// Returns whether a text contains any of the [`RARE_LINE_ENDS`].
+fn has_rare_line_ends(text: &str) -> bool {
+    RARE_LINE_ENDS.iter().any(|line_end| {
+        let mut bytes = [0; 4];
+        memmem::find(text.as_bytes(), line_end.encode_utf8(&mut bytes).as_bytes()).is_some()
+    })
+}
+
+/// Returns whether a character ends a line.
+pub(super) fn is_line_end(character: char) -> bool {
+    matches!(character, '\n' | '\r') || RARE_LINE_ENDS.contains(&character)
 }
 
 /// Returns whether a text consists of whitespace and invisible characters.
@@ -162,18 +184,13 @@ fn is_blank(text: &str) -> bool {
         .all(|character| character.is_whitespace() || is_ignored(character))
 }
 
-/// Returns the text without what nobody sees at its beginning: invisible characters such as a
-/// zero-width space, and the escape sequence [`PASTE_START`], in any order.
+/// Returns the text without invisible characters at its beginning, such as a zero-width space.
 pub(super) fn trim_invisible_start(text: &str) -> &str {
     // Most texts begin with a visible ASCII character. The check keeps long messages fast.
     if text.starts_with(|first: char| first.is_ascii_graphic()) {
         return text;
     }
-    let mut trimmed = text.trim_start_matches(is_ignored);
-    while let Some(after_paste) = trimmed.strip_prefix(PASTE_START) {
-        trimmed = after_paste.trim_start_matches(is_ignored);
-    }
-    trimmed
+    text.trim_start_matches(is_ignored)
 }
 
 /// Returns whether a character is ignored before a colon, a fence or `>`: it is invisible, but
