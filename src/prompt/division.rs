@@ -973,6 +973,15 @@ mod tests {
             "《x y》",
             "〝x y〞",
             "〝x y〟",
+            "“x y\"",
+            "\"x y”",
+            "‘x y'",
+            "'x y’",
+            "„x y\"",
+            "“x y“",
+            "« x y »",
+            "«\u{a0}x y\u{202f}»",
+            "‹ x y ›",
         ] {
             check(
                 "a! b",
@@ -981,6 +990,12 @@ mod tests {
             );
         }
         check("a! b", "b=‘it’s fine’ z", "[z][it’s fine]");
+        check("a! b", "b=‘it's fine' z", "[z][it's fine]");
+        check("a! b", "b=“a \"b\" c” z", "[z][a \"b\" c]");
+        check("a! b", "b=\"a “b” c\" z", "[z][a “b” c]");
+        check("a b", "a=“x y\" b=“z w”", "[x y][z w]");
+        check("a b", "a=\"x y” b=\"z w\"", "[x y][z w]");
+        check("a! b", "b=“ x y ” z", "[z][ x y ]");
         check("a! b", "b=“x y”, z", "[z][x y,]");
         check("a! b", "b=it’s b=“x y z", "[b=“x y z][it’s]");
         check("a! b", "“x y” b=1", "[“x y”][1]");
@@ -988,7 +1003,16 @@ mod tests {
 
     #[test]
     fn a_long_text_full_of_quotes_is_divided_in_linear_time() {
-        for text in [" '", " \"", "'a ", "\"\\", " a='", "a'b\" ", " a=“"] {
+        for text in [
+            " '",
+            " \"",
+            "'a ",
+            "\"\\",
+            " a='",
+            "a'b\" ",
+            " a=“",
+            " a=“ b=\" c='",
+        ] {
             let text = text.repeat(200_000);
             let expanded = expand("a b c", Call::Text(&text)).unwrap();
             assert!(expanded.len() <= text.len() + 6);

@@ -54,12 +54,56 @@ const QUOTATION_MARKS: [(char, &[char]); 17] = [
     ('＂', &['＂']),
 ];
 
-/// A value in typographic quotation marks.
+/// Marks that people mix by mistake, as in `“x y"` and `"x y”`.
+const MIXED_MARKS: [&[char]; 2] = [&['"', '“', '”', '„', '‟'], &['\'', '‘', '’', '‚', '‛']];
+
+/// A value in quotation marks.
 struct QuotedValue {
     /// The byte range of the text between the marks.
     inside: Range<usize>,
     /// The byte offset after the closing mark.
     end: usize,
+}
+
+/// Returns the value in typographic or mixed quotation marks that starts at `start`, if there is
+/// one. [`QuoteFinder`] finds values between two equal straight quotes.
+fn quoted_value(text: &str, start: usize) -> Option<QuotedValue> {
+    let open = text[start..].chars().next()?;
+    // A mark after the start of another value, as in `a=“x y" b=“z”`, doesn't close this one. The
+    // limit also keeps the time for many unclosed values linear.
+    let end = match text[start..].find(&format!("={open}")) {
+        Some(next_value) => start + next_value,
+        None => text.len(),
+    };
+    let text = &text[..end];
+    if matches!(open, '\'' | '"') && find_closing_quote(text, start).is_some() {
+        return None;
+    }
+    if let Some((_, closing_marks)) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)
+        && let Some(value) = value_closed_by(text, start, closing_marks)
+    {
+        return Some(value);
+    }
+    let mixed_marks = MIXED_MARKS.iter().find(|marks| marks.contains(&open))?;
+    value_closed_by(text, start, mixed_marks)
+}
+
+/// Returns the value after the opening mark at `start` and before the first of some closing marks.
+/// An apostrophe between two letters is not a closing mark.
+fn value_closed_by(text: &str, start: usize, closing_marks: &[char]) -> Option<QuotedValue> {
+    let inside_start = start + text[start..].chars().next()?.len_utf8();
+    for (offset, mark) in text[inside_start..].match_indices(closing_marks) {
+        let position = inside_start + offset;
+        let end = position + mark.len();
+        let is_apostrophe = matches!(mark, "’" | "'") && is_between_letters(text, position..end);
+        if !is_apostrophe {
+            return Some(QuotedValue {
+                inside: inside_start..position,
+                end,
+            });
+        }
+    }
+    None
 }
 
 impl QuoteFinder {
@@ -81,32 +125,6 @@ impl QuoteFinder {
             self.unclosed.push(quote);
         }
         closing
-    }
-
-    /// Returns the value in typographic quotation marks that starts at `start`, if there is one. If
-    /// the marks are never closed, remembers that for later calls.
-    ///
-    /// Calls for the same text must have ascending `start`.
-    fn quoted_value(&mut self, text: &str, start: usize) -> Option<QuotedValue> {
-        let open = text[start..].chars().next()?;
-        let (_, closing_marks) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)?;
-        if self.unclosed.contains(&open) {
-            return None;
-        }
-        let inside_start = start + open.len_utf8();
-        for (offset, character) in text[inside_start..].char_indices() {
-            let position = inside_start + offset;
-            let end = position + character.len_utf8();
-            let is_apostrophe = character == '’' && is_between_letters(text, position..end);
-            if closing_marks.contains(&character) && !is_apostrophe {
-                return Some(QuotedValue {
-                    inside: inside_start..position,
-                    end,
-                });
-            }
-        }
-        self.unclosed.push(open);
-        None
     }
 }
 
@@ -175,7 +193,7 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> us
 /// `criteria=“speed and size”`. `quotes` must have been used only for offsets of `text` before
 /// `start`.
 pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
-    let group_end = match quotes.quoted_value(text, start) {
+    let group_end = match quoted_value(text, start) {
         Some(value) => value.end,
         None => start, // no such group
     };
@@ -183,12 +201,17 @@ pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> u
     word_end(text, group_end, quotes)
 }
 
-/// Removes the quotes or typographic quotation marks from the value of a pair.
+/// Removes the quotes or typographic quotation marks from the value of a pair, and the blanks
+/// inside of `« x y »`.
 pub(super) fn unquote_value(value: &str) -> String {
-    match QuoteFinder::default().quoted_value(value, 0) {
-        Some(quoted) => value[quoted.inside].to_owned() + &unquote(&value[quoted.end..]),
-        None => unquote(value),
+    let Some(quoted) = quoted_value(value, 0) else {
+        return unquote(value);
+    };
+    let mut inside = &value[quoted.inside];
+    if value.starts_with(['«', '‹']) {
+        inside = inside.trim();
     }
+    inside.to_owned() + &unquote(&value[quoted.end..])
 }
 
 /// Removes the quotes from a word: `criteria="a b"` becomes `criteria=a b`.
