@@ -20,14 +20,11 @@ mod prose;
 
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
-use crate::agents::{Agent, System, Unit};
-use crate::input;
+use crate::agents::{Agent, SubmittedMessage, System, Unit};
 use crate::library::{Found, Layer, Library, View, only_with_last_segment, similar_names};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Invoked, find_invocations, is_smiley};
-use serde::Deserialize;
-use serde_json::json;
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,38 +33,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Event {
     agent: &'static Agent,
-    message: String,
-    working_directory: Option<String>,
-}
-
-/// The fields of an event's JSON that are used.
-#[derive(Deserialize)]
-struct HookEvent {
-    hook_event_name: String,
-    prompt: String,
-    cwd: Option<String>,
+    submitted: SubmittedMessage,
 }
 
 impl Event {
     /// Parses the JSON that an agent passes to its hook. Returns `None` if it is invalid or another
     /// kind of event, or if the agent has no hook.
     pub fn parse(agent: &'static Agent, json: &str) -> Option<Event> {
-        let hook = agent.hook.as_ref()?;
-        let input: HookEvent = input::parse_json(json).ok()?;
-        if input.hook_event_name != hook.event {
-            return None;
-        }
-        Some(Event {
-            agent,
-            message: without_paste_marks(input.prompt),
-            working_directory: input.cwd,
-        })
+        let mut submitted = agent.hook.as_ref()?.parse_event(json)?;
+        submitted.text = without_paste_marks(submitted.text);
+        Some(Event { agent, submitted })
     }
 
     /// Returns the agent's working directory, if the event contains it as an absolute path. The
     /// hook itself may run in another directory.
     pub fn folder(&self) -> Option<&Path> {
-        let folder = Path::new(self.working_directory.as_deref()?);
+        let folder = Path::new(self.submitted.working_directory.as_deref()?);
         if folder.is_absolute() {
             Some(folder)
         } else {
@@ -78,16 +59,12 @@ impl Event {
     /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
     /// add. `system` is where the agent runs: its files may limit the length of the context.
     pub fn answer(&self, library: &Library, system: &System) -> Option<String> {
-        let analysis = analyze(&library.view(), &self.message);
+        let analysis = analyze(&library.view(), &self.submitted.text);
         let parts = context_parts(self.agent, &analysis)?;
         let (max, unit) = self.agent.context_limit(system)?;
         let context = join_within(max, unit, parts);
-        let event = self.agent.hook.as_ref()?.event;
-        let output = json!({"additionalContext": context, "hookEventName": event});
-        let mut answer = json!({"hookSpecificOutput": output});
-        if let Some(note) = analysis.note_for_user() {
-            answer["systemMessage"] = note.into();
-        }
+        let note = analysis.note_for_user();
+        let answer = self.agent.hook.as_ref()?.answer(&context, note.as_deref());
         Some(format!("{answer}\n"))
     }
 }
@@ -580,7 +557,7 @@ mod tests {
             r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":research x", "cwd": "/"}"#;
         let event = Event::parse(codex, submitted).unwrap();
         assert_eq!(
-            (&*event.message, event.folder()),
+            (&*event.submitted.text, event.folder()),
             (
                 ":research x",
                 Some(Path::new("/")).filter(|root| root.is_absolute())

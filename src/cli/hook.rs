@@ -85,9 +85,9 @@ fn error_at_terminal(agent: Option<&Agent>, name: &str) -> anyhow::Error {
             quoted(name)
         );
     };
-    let event = hook.event;
+    let event = hook.event_for(":research solar cells");
     anyhow!(
         "a hook reads its event from standard input, which is a terminal here. To see the answer, run\n  \
-         echo '{{\"hook_event_name\": \"{event}\", \"prompt\": \":research solar cells\"}}' | prompt-expander hook {name}"
+         echo '{event}' | prompt-expander hook {name}"
     )
 }

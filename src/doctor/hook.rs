@@ -4,7 +4,7 @@ use super::client::{self, ResolvedCommand};
 use super::examination::{Examination, in_milliseconds, success_finding};
 use crate::agents::{Agent, AgentFiles, Examined, Finding, Hook, RegisteredHook, Scope};
 use crate::wording::{in_backticks, quoted};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 /// The examination of a single hook.
@@ -138,17 +138,15 @@ impl HookExamination<'_> {
     /// # Errors
     /// Returns what went wrong, as a phrase that follows "the hook".
     fn expand(&self, message: &str, command: &ResolvedCommand) -> Result<Duration, String> {
-        let input = json!({
-            "session_id": "doctor",
-            "cwd": command.folder,
-            "hook_event_name": self.hook_support.event,
-            "prompt": message,
-        });
+        let mut input = self.hook_support.event_for(message);
+        input["session_id"] = "doctor".into();
+        input["cwd"] = json!(command.folder);
         let output = client::run(command, input.to_string())?;
         if let Some(failure) = output.failure() {
             return Err(failure);
         }
-        if !adds_to_prompt(&output.stdout, self.hook_support.event) {
+        let answer = serde_json::from_str(&output.stdout).unwrap_or_default();
+        if self.hook_support.context_in(&answer).is_empty() {
             let answer = quoted(output.stdout.trim());
             let message = in_backticks(message);
             return Err(format!("does not expand {message}; it prints {answer}"));
@@ -178,38 +176,5 @@ pub(super) fn project_option(scope: Scope) -> &'static str {
         " --project"
     } else {
         ""
-    }
-}
-
-/// Returns whether an agent would add the answer of a hook to the prompt: the answer must have a
-/// context, and be for the given event.
-fn adds_to_prompt(answer: &str, event: &str) -> bool {
-    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let output = &answer["hookSpecificOutput"];
-    let context = output["additionalContext"].as_str().unwrap_or_default();
-    output["hookEventName"] == event && !context.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::adds_to_prompt;
-
-    #[test]
-    fn a_hook_must_answer_its_event_with_a_context() {
-        for (answer, is_added) in [
-            (
-                r#"{"hookEventName": "E", "additionalContext": "text"}"#,
-                true,
-            ),
-            (
-                r#"{"hookEventName": "F", "additionalContext": "text"}"#,
-                false,
-            ),
-            (r#"{"hookEventName": "E", "additionalContext": ""}"#, false),
-        ] {
-            let answer = format!(r#"{{"hookSpecificOutput": {answer}}}"#);
-            assert_eq!(adds_to_prompt(&answer, "E"), is_added, "{answer}");
-        }
-        assert!(!adds_to_prompt("hello", "E"));
     }
 }
