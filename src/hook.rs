@@ -549,6 +549,7 @@ pub fn context_for_command(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn only_a_submitted_prompt_is_an_event() {
@@ -599,7 +600,7 @@ mod tests {
         ] {
             let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": message});
             let event = Event::parse(codex, &event.to_string()).unwrap();
-            assert_eq!(event.message, want, "{message:?}");
+            assert_eq!(event.submitted.text, want, "{message:?}");
         }
     }
 }
