@@ -43,6 +43,7 @@ mod serialize;
 mod shell_parameter;
 pub(crate) mod similar;
 mod skill_lint;
+mod skill_name;
 mod template;
 mod typed;
 mod unexpanded;
@@ -79,5 +80,6 @@ pub(crate) use name::{
 pub use revision::Revision;
 pub(crate) use revision::sha256;
 pub use serialize::{draft, draft_around};
+pub use skill_name::skill_names;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};
