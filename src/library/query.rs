@@ -43,8 +43,6 @@ impl Selection {
         let Selection { found, problems } = self;
         infos(found).filter_map(|(found, info)| match info.summary.clone() {
             Ok(summary) => Some((found, summary, info)),
-            // Not a prompt at all, such as a `Cargo.toml`. Only `check` says so.
-            Err(problem) if problem.severity() == Severity::Hint => None,
             Err(problem) => {
                 problems.push(Diagnostic {
                     name: Some(found.name.clone()),

@@ -27,7 +27,8 @@ pub trait Source: Debug + Send + Sync {
     /// broken.
     fn find(&self, name: &Name) -> Option<Found>;
 
-    /// Returns all prompts. Reads folders, but opens no files.
+    /// Returns all prompts. Reads folders, but opens no files, except those whose suffix
+    /// other programs use, too.
     fn list(&self) -> Listing;
 
     /// Returns the prompt in a file, or `None` if the file doesn't belong to this source.

@@ -354,7 +354,8 @@ impl View {
         tests.find(|file| matches!(&file.found, Ok(tested) if tested.location() == place))
     }
 
-    /// Returns all prompts, and the problems with their folders. Reads folders, but opens no files.
+    /// Returns all prompts, and the problems with their folders. Reads folders, but
+    /// opens no files, except those whose suffix other programs use, too.
     pub fn list(&self) -> Listing {
         let mut all = Listing::default().merge(self.sources().map(|source| source.list()));
         if self.prefix.is_none() {

@@ -309,6 +309,20 @@ impl FileSuffix {
         self.suffix == ".md" && std::ptr::fn_addr_eq(self.parse, markdown::parse as Parse)
     }
 
+    /// Returns whether only the contents show if a file is a prompt, as with `.toml`, which many
+    /// programs use.
+    pub fn is_ambiguous(self) -> bool {
+        self.suffix == ".toml"
+    }
+
+    /// Returns a hint if these are the contents of another program's file instead of a prompt.
+    pub fn non_prompt_hint(self, bytes: &[u8]) -> Option<Diagnostic> {
+        if !self.is_ambiguous() {
+            return None;
+        }
+        gemini::non_command_hint(decode_without_bom(bytes).ok()?)
+    }
+
     /// Parses a prompt file. Mistakes in its frontmatter are reported by [`Prompt::warnings`].
     ///
     /// `includes` reads the files that it includes; with `None`, include lines are left unexpanded.

@@ -142,6 +142,7 @@ impl CopiedPack {
             let copy = root.path.join(path);
             if let Some(Ok(named)) = root.name_of(&copy)
                 && named.name == *name
+                && !copy.exists()
             {
                 let error = self.pack.copy_error(CopyProblem::Missing).in_file(copy);
                 let about = self.folder.about();

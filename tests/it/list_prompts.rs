@@ -61,6 +61,40 @@ fn a_toml_file_that_is_not_a_prompt_is_a_hint_of_check_only() {
 }
 
 #[test]
+fn no_name_leads_to_a_toml_file_that_is_not_a_prompt() {
+    let other = "[package]\nname = \"x\"\n";
+    let client = Client::new()
+        .prompt("config.md", "Configure.")
+        .prompt(
+            "git/skill/SKILL.md",
+            "---\nname: skill\ndescription: D\n---\nUse it.",
+        )
+        .arguments(["--prompts", "prompts"]);
+    for file in [
+        "config.toml",
+        "research.toml",
+        "Cargo.toml",
+        "git/skill.toml",
+    ] {
+        client.write(file, other);
+    }
+    client.words("check --strict").says(0, &["4 times: "]);
+    for (command, want) in [
+        ("research x", "Research the topic below"),
+        ("config x", "Configure."),
+        ("git/skill x", "Use it."),
+    ] {
+        client.words(&format!("expand {command}")).says(0, &[want]);
+    }
+    let unknown = "no prompt named `Cargo`";
+    client.words("expand Cargo").says(1, &[unknown]);
+    let typed = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":Cargo x"});
+    client.run(["hook"], &typed.to_string()).printed("");
+    client.write("Cargo.toml", "prompt = 'Ship {{args}}'");
+    client.words("expand Cargo it").says(0, &["Ship it"]);
+}
+
+#[test]
 fn problems_are_listed_and_the_key_is_left_out_if_there_are_none() {
     let mut client = Client::new().prompt("good.md", "Good.");
     assert_eq!(

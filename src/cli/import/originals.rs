@@ -275,7 +275,7 @@ impl Originals {
                 .file
                 .as_deref()
                 .is_some_and(|file| file.starts_with(path));
-            if is_in_path && problem.severity() == Severity::Error {
+            if is_in_path && problem.severity() != Severity::Warning {
                 self.problems.push(problem);
             }
         }

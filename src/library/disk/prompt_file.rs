@@ -120,15 +120,35 @@ impl Files {
         trace.record_memory_file(memory_files, PATH_LIST);
         for suffix in self.root.possible_suffixes(name) {
             let relative_path = format!("{name}{}", suffix.text);
-            if memory_files.contains(&relative_path) {
-                return Some(PromptFile {
-                    path: self.root.path.join(relative_path).into(),
-                    kind: suffix.kind,
-                    may_be_linked: false,
-                });
+            if !memory_files.contains(&relative_path) {
+                continue;
+            }
+            let file = PromptFile {
+                path: self.root.path.join(relative_path).into(),
+                kind: suffix.kind,
+                may_be_linked: false,
+            };
+            if self.non_prompt_hint(&file, trace).is_none() {
+                return Some(file);
             }
         }
         None
+    }
+
+    /// Returns a hint if a file has the suffix of a prompt, but belongs to another program, on disk
+    /// or in memory.
+    pub(crate) fn non_prompt_hint(
+        &self,
+        file: &PromptFile,
+        trace: &mut Trace,
+    ) -> Option<Diagnostic> {
+        let Some(memory_files) = &self.memory_files else {
+            return self.root.non_prompt_hint(file, trace);
+        };
+        self.record(&file.path, trace);
+        let bytes = self.read_from_memory(memory_files, &file.path).ok()?;
+        let hint = file.kind.non_prompt_hint(&bytes)?;
+        Some(hint.in_file(Arc::clone(&file.path)))
     }
 
     /// Returns the relative paths that the file of this prompt may have. If several exist, the

@@ -7,6 +7,7 @@
 //! say). Nothing else in such a folder is a prompt.
 
 use super::cache::Trace;
+use super::open::read_confined;
 use super::reach::{Reach, relative_path};
 use crate::prompt::{Diagnostic, FileSuffix, Format, Kind, Name, is_partial};
 use crate::wording::{or_list, path_in_backticks};
@@ -306,7 +307,7 @@ impl Root {
     }
 
     /// Tries the suffixes in order after the last segment of `name` (`commit.md`, `commit.MD`, …)
-    /// and returns the first file in `parent` that exists.
+    /// and returns the first file in `parent` that exists and may be a prompt.
     fn first_file(
         &self,
         name: &Name,
@@ -316,15 +317,43 @@ impl Root {
     ) -> Option<PromptFile> {
         for suffix in suffixes {
             let file_name = format!("{}{}", last_part(name), suffix.text);
-            if let Some(file) = self.existing_file(parent.path.join(file_name), trace) {
-                return Some(PromptFile {
-                    path: file.path.into(),
-                    kind: suffix.kind,
-                    may_be_linked: parent.is_linked || file.is_link,
-                });
+            let Some(existing) = self.existing_file(parent.path.join(file_name), trace) else {
+                continue;
+            };
+            let file = PromptFile {
+                path: existing.path.into(),
+                kind: suffix.kind,
+                may_be_linked: parent.is_linked || existing.is_link,
+            };
+            if self.non_prompt_hint(&file, trace).is_none() {
+                return Some(file);
             }
         }
         None
+    }
+
+    /// Returns a hint if a file has the suffix of a prompt, but belongs to another program. Reads
+    /// only files with an [ambiguous](FileSuffix::is_ambiguous) suffix.
+    ///
+    /// A file that can't be read or served counts as a prompt, so that its name leads to the error.
+    pub(crate) fn non_prompt_hint(
+        &self,
+        file: &PromptFile,
+        trace: &mut Trace,
+    ) -> Option<Diagnostic> {
+        if !file.kind.is_ambiguous() {
+            return None;
+        }
+        trace.record(&file.path);
+        let Ok(bytes) = read_confined(&file.path, &self.reach) else {
+            trace.mark_uncacheable(); // no stamp reveals that the error is gone
+            return None;
+        };
+        if self.check_text(&file.path, &bytes).is_err() {
+            return None;
+        }
+        let hint = file.kind.non_prompt_hint(&bytes)?;
+        Some(hint.in_file(Arc::clone(&file.path)))
     }
 
     /// Returns the suffixes that the file of this prompt may have, e.g. `.md` and `/SKILL.md`. If

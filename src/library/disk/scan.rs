@@ -1,4 +1,4 @@
-//! Lists the prompt files in a folder, without opening them.
+//! Lists the prompt files in a folder. Opens only those whose suffix other programs use, too.
 
 use super::cache::Trace;
 use super::memory_files::{MemoryFiles, PATH_LIST};
@@ -26,7 +26,7 @@ const LINKED: bool = true;
 const NOT_LINKED: bool = false;
 
 /// Lists the prompts and test files in a folder, and the problems with their paths. Reads folders
-/// and symlinks, but opens no files.
+/// and symlinks, but opens no files, except those with an ambiguous suffix, such as `.toml`.
 pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     if let Some(memory_files) = &files.memory_files {
         return scan_memory(files, memory_files, trace);
@@ -351,13 +351,17 @@ impl<'f> Scan<'f> {
     }
 
     /// Adds a prompt file. If another file has the same name, the path that is first in byte order
-    /// wins, and the other one is reported.
+    /// wins, and the other one is reported. Leaves out a file of another program, with a hint.
     fn add_prompt_file(&mut self, named: NamedFile, path: &Path, is_linked: bool) {
         let file = PromptFile {
             path: path.into(),
             kind: named.kind,
             may_be_linked: is_linked,
         };
+        if let Some(hint) = self.files.non_prompt_hint(&file, self.trace) {
+            self.listing.problems.push(hint);
+            return;
+        }
         match self.found.entry(named.name) {
             Entry::Vacant(entry) => {
                 entry.insert(file);

@@ -30,6 +30,9 @@ const SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     escape: Escape::None,
 };
 
+/// The key of the instructions.
+const PROMPT: &str = "prompt";
+
 /// The fix for a `prompt` that is invalid.
 const PROMPT_FIX: &str = "write `prompt = '''…'''` with the instructions";
 
@@ -39,10 +42,8 @@ const PROMPT_FIX: &str = "write `prompt = '''…'''` with the instructions";
 /// Fails if the file isn't valid TOML, or if its `prompt` is missing, empty or not a string.
 pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let document = Document::parse(text).map_err(|error| syntax_error(text, &error))?;
-    let Some(item) = document.get("prompt") else {
-        let message = "there is no `prompt` in the file, so it is not read as a prompt";
-        let fix = format!("{PROMPT_FIX} if it is meant as one");
-        return Err(Diagnostic::new(Kind::Hint, message, fix));
+    let Some(item) = document.get(PROMPT) else {
+        return Err(no_prompt_hint());
     };
     let start = start_offset(item, text);
     let body = item.as_str().unwrap_or_default();
@@ -60,6 +61,22 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &GEMINI;
     Ok(prompt)
+}
+
+/// Returns a hint if a text is TOML without a `prompt`: it is not a command, but belongs to another
+/// program, such as a `Cargo.toml`.
+pub(super) fn non_command_hint(text: &str) -> Option<Diagnostic> {
+    let document = Document::parse(text).ok()?;
+    if document.contains_key(PROMPT) {
+        return None;
+    }
+    Some(no_prompt_hint())
+}
+
+fn no_prompt_hint() -> Diagnostic {
+    let message = "there is no `prompt` in the file, so it is not read as a prompt";
+    let fix = format!("{PROMPT_FIX} if it is meant as one");
+    Diagnostic::new(Kind::Hint, message, fix)
 }
 
 /// Parses a command of Qwen Code in TOML.
@@ -111,7 +128,7 @@ fn start_offset(item: &Item, text: &str) -> usize {
 /// warning if `description` isn't a string.
 fn read_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text: &str) {
     let mut items: Vec<(&str, &Item)> = document.iter().collect();
-    items.retain(|(key, _)| *key != "prompt");
+    items.retain(|(key, _)| *key != PROMPT);
     // In the order of the file, which the position cursor requires.
     items.sort_by_key(|(_, item)| start_offset(item, text));
     let mut positions = PositionCursor::starting_at(text, Position::START);
