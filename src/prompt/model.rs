@@ -172,6 +172,22 @@ impl Summary {
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input)
     }
+
+    /// Returns the values of a call as agents' menus show them: `<options> [criteria]`. Those in
+    /// brackets can be left out.
+    pub fn argument_hint(&self) -> String {
+        let mut hints = Vec::new();
+        for name in self.value_names() {
+            let mut arguments = self.arguments.iter();
+            let is_required = arguments.any(|argument| argument.name == name && argument.required);
+            hints.push(if is_required {
+                format!("<{name}>")
+            } else {
+                format!("[{name}]")
+            });
+        }
+        hints.join(" ")
+    }
 }
 
 impl Prompt {

@@ -1,18 +1,18 @@
 //! The names that prompts have as skills. agentskills.io allows only lowercase letters from `a` to
 //! `z`, digits, and single hyphens between them.
 
-use super::name::Name;
+use super::name::{Name, fold_name};
 use super::revision::sha256;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 
-/// The maximum length of the name of a skill in bytes (agentskills.io, "name").
+/// The maximum length of the name of a skill in characters (agentskills.io, "name").
 const MAX_SKILL_NAME: usize = 64;
 
 /// The number of hexadecimal digits of a prompt name's hash in the name of a skill.
 const HASH_DIGITS: usize = 8;
 
-/// Returns the name of each prompt's skill. All of them differ.
+/// Returns the name of each prompt's skill. No two of them differ only in letter case, because some
+/// file systems ignore it.
 ///
 /// A name that `takes_name` accepts stays as it is. Every other one is changed: `Git/New commit` to
 /// `git-new-commit`. If that gives several prompts the same name, the prompt that is called so
@@ -22,39 +22,37 @@ pub fn skill_names<'n>(
     prompts: impl IntoIterator<Item = &'n Name>,
     takes_name: impl Fn(&str) -> bool,
 ) -> BTreeMap<&'n Name, String> {
-    let mut owners: BTreeMap<String, &Name> = BTreeMap::new();
+    let mut prompts: Vec<&Name> = prompts.into_iter().collect();
+    prompts.sort_by_cached_key(|prompt| {
+        let is_changed = skill_name(prompt, &takes_name) != prompt.as_str();
+        (is_changed, *prompt)
+    });
+    let mut names = BTreeMap::new();
+    let mut taken = HashSet::new();
     let mut others = Vec::new();
     for prompt in prompts {
-        let skill = if takes_name(prompt) {
-            prompt.to_string()
+        let name = skill_name(prompt, &takes_name);
+        if taken.insert(fold_name(&name)) {
+            names.insert(prompt, name);
         } else {
-            skill_name(prompt)
-        };
-        match owners.entry(skill) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(prompt);
-            }
-            Entry::Occupied(mut owner) if comes_first(prompt, owner.get(), owner.key()) => {
-                others.push(owner.insert(prompt));
-            }
-            Entry::Occupied(_) => others.push(prompt),
+            others.push(prompt);
         }
     }
-    others.sort();
     for prompt in others {
-        owners.entry(name_with_hash(prompt)).or_insert(prompt);
+        let name = name_with_hash(prompt);
+        if taken.insert(name.clone()) {
+            names.insert(prompt, name);
+        }
     }
-    let with_names = owners.into_iter();
-    with_names.map(|(skill, prompt)| (prompt, skill)).collect()
-}
-
-/// Returns whether a prompt has a better claim to the name of a skill than another one.
-fn comes_first(prompt: &Name, other: &Name, skill: &str) -> bool {
-    prompt.as_str() == skill || (other.as_str() != skill && prompt < other)
+    names
 }
 
 /// Returns the name of a prompt's skill, unless another prompt has the same.
-fn skill_name(prompt: &str) -> String {
+fn skill_name(prompt: &str, takes_name: impl Fn(&str) -> bool) -> String {
+    let is_short = prompt.chars().count() <= MAX_SKILL_NAME;
+    if is_short && !prompt.contains('/') && takes_name(prompt) {
+        return prompt.to_owned();
+    }
     let words = hyphenated(prompt);
     if words.is_empty() || words.len() > MAX_SKILL_NAME {
         name_with_hash(prompt)
@@ -77,23 +75,32 @@ fn name_with_hash(prompt: &str) -> String {
 
 /// Returns a name in lowercase, with one hyphen for each run of other characters within it.
 fn hyphenated(name: &str) -> String {
-    let mut words = String::new();
-    for character in name.chars() {
-        if character.is_ascii_alphanumeric() {
-            words.push(character.to_ascii_lowercase());
-        } else if !words.is_empty() && !words.ends_with('-') {
-            words.push('-');
-        }
-    }
-    if words.ends_with('-') {
-        words.pop();
-    }
-    words
+    let lowercase = name.to_lowercase();
+    let words = lowercase.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the names of the skills of these prompts, sorted by prompt.
+    fn names(prompts: &[&str], takes_name: fn(&str) -> bool) -> Vec<String> {
+        let prompts: Vec<Name> = prompts
+            .iter()
+            .map(|name| Name::new(name).unwrap())
+            .collect();
+        skill_names(&prompts, takes_name).into_values().collect()
+    }
+
+    fn takes_none(_: &str) -> bool {
+        false
+    }
+
+    fn takes_all(_: &str) -> bool {
+        true
+    }
 
     #[test]
     fn the_name_of_a_skill_is_that_of_the_prompt_with_hyphens() {
@@ -110,41 +117,33 @@ mod tests {
             (&long, &long),
             (&longer, &cut),
         ] {
-            assert_eq!(skill_name(prompt), skill, "{prompt}");
+            assert_eq!(names(&[prompt], takes_none), [skill], "{prompt}");
         }
+        assert_eq!(names(&["要約", "a/b"], takes_all), ["a-b", "要約"]);
+        assert_eq!(names(&[&longer], takes_all), [cut]);
     }
 
     #[test]
     fn a_name_that_several_prompts_would_have_is_that_of_one() {
-        let prompts = [
-            "Git/commit",
-            "git/commit",
-            "git-commit",
-            "要約",
-            "x y",
-            "x_y",
-        ]
-        .map(|name| Name::new(name).unwrap());
-        let names = |takes_name: fn(&str) -> bool| {
-            skill_names(&prompts, takes_name)
-                .into_values()
-                .collect::<Vec<_>>()
+        let with_hash = |name: &str, prompt: &str| {
+            let hash = sha256(prompt.as_bytes());
+            format!("{name}-{}", &hash[..8])
         };
-        let capital = &sha256(b"Git/commit")[..8];
-        let slash = &sha256(b"git/commit")[..8];
-        let low = &sha256(b"x_y")[..8];
-        let changed = [
-            format!("git-commit-{capital}"),
-            "git-commit".to_owned(),
-            format!("git-commit-{slash}"),
-            "x-y".to_owned(),
-            format!("x-y-{low}"),
-        ];
-        assert_eq!(names(|_| false)[..5], changed);
-        assert_eq!(names(|_| false)[5], "prompt-e41f811e");
         assert_eq!(
-            names(|name| !name.contains('/'))[3..],
-            ["x y", "x_y", "要約"]
+            names(&["Git/commit", "git/commit", "git-commit"], takes_none),
+            [
+                with_hash("git-commit", "Git/commit"),
+                "git-commit".to_owned(),
+                with_hash("git-commit", "git/commit"),
+            ]
+        );
+        assert_eq!(
+            names(&["x y", "x_y"], takes_none),
+            ["x-y".to_owned(), with_hash("x-y", "x_y")]
+        );
+        assert_eq!(
+            names(&["Review", "review"], takes_all),
+            ["Review".to_owned(), with_hash("review", "review")]
         );
     }
 }
