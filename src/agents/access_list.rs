@@ -2,6 +2,7 @@
 
 use super::config_text::value_at;
 use super::registration::Registration;
+use crate::prompt::Kind;
 use crate::wording::in_backticks;
 use serde_json::Value;
 
@@ -11,9 +12,21 @@ pub struct AccessList {
     /// The path of keys to the list, e.g. `["mcp", "allowed"]`.
     pub(super) keys: &'static [&'static str],
     pub(super) effect: ListEffect,
+    pub(super) notation: ItemNotation,
     /// Returns the items that stand for a server or for its tool `expand_prompt`. The first one is
     /// suggested if a list lacks them.
     pub(super) items: fn(&Registration) -> Vec<Value>,
+}
+
+/// How a list can write an item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemNotation {
+    /// As it is.
+    Exact,
+    /// With `*` for any text, e.g. `mcp__prompts__*`.
+    Pattern,
+    /// As it is or with arguments, e.g. `expand_prompt(x)`.
+    Call,
 }
 
 /// Where an [`AccessList`] is.
@@ -33,6 +46,8 @@ pub(super) enum ListEffect {
     AllowsUnlessEmpty,
     /// The model doesn't get them.
     Denies,
+    /// The agent asks the user before each call of them.
+    Asks,
 }
 
 /// Why a list keeps a tool from the model, and what to do about it.
@@ -51,6 +66,7 @@ impl AccessList {
             location: ListLocation::ServerEntry,
             keys,
             effect,
+            notation: ItemNotation::Exact,
             items: |_| vec![Value::from("expand_prompt")],
         }
     }
@@ -65,13 +81,14 @@ impl AccessList {
             location: ListLocation::Settings,
             keys,
             effect,
+            notation: ItemNotation::Exact,
             items,
         }
     }
 
-    /// Returns why the list in `container`, which is the server's entry or a settings file, keeps
-    /// `expand_prompt` from the model. Returns `None` if it doesn't, or if there is no list. `title`
-    /// is the agent's.
+    /// Returns the problem if a list keeps `expand_prompt` from the model. `container` is the
+    /// server's entry or a settings file, and `title` is the agent's. Without the list, there is no
+    /// problem.
     pub(super) fn problem_in(
         &self,
         container: &Value,
@@ -80,21 +97,45 @@ impl AccessList {
     ) -> Option<ListProblem> {
         let list = value_at(container, self.keys)?.as_array()?;
         let items = (self.items)(server);
-        let listed_item = items.iter().find(|item| list.contains(item));
+        let listed_item = list
+            .iter()
+            .find(|listed| items.iter().any(|item| self.notation.matches(listed, item)));
         let key = self.keys.join(".");
-        if self.effect == ListEffect::Denies {
-            return Some(ListProblem {
-                message: listed_message(&key, listed_item?, title),
+        match self.effect {
+            ListEffect::Allows | ListEffect::AllowsUnlessEmpty => {
+                if listed_item.is_some() || self.allows_all(list) {
+                    return None;
+                }
+                Some(ListProblem {
+                    message: not_listed_message(&key, items.first()?, title),
+                    fix: ADD_TO_LIST,
+                })
+            }
+            ListEffect::Denies | ListEffect::Asks => Some(ListProblem {
+                message: self.listed_message(&key, listed_item?, title),
                 fix: "remove it from the list",
-            });
+            }),
         }
-        if listed_item.is_some() || self.allows_all(list) {
-            return None;
+    }
+
+    /// Returns the message that a list denies an item, or asks before each call of it.
+    fn listed_message(&self, key: &str, item: &Value, title: &str) -> String {
+        let item = describe_item(item);
+        let consequence = if self.effect == ListEffect::Asks {
+            "asks before each call of `expand_prompt`"
+        } else {
+            HIDES_TOOL
+        };
+        format!("`{key}` lists {item}, so {title} {consequence}")
+    }
+
+    /// Returns the kind of the problem: a list that asks is only a warning.
+    pub(super) fn problem_kind(&self) -> Kind {
+        if self.effect == ListEffect::Asks {
+            Kind::Warning
+        } else {
+            Kind::Invalid
         }
-        Some(ListProblem {
-            message: not_listed_message(&key, items.first()?, title),
-            fix: ADD_TO_LIST,
-        })
     }
 
     /// Returns whether a list allows every server or tool, because it is empty.
@@ -103,16 +144,40 @@ impl AccessList {
     }
 }
 
+impl ItemNotation {
+    /// Returns whether an item of a list stands for `item`.
+    fn matches(self, listed: &Value, item: &Value) -> bool {
+        let (Some(listed_text), Some(text)) = (listed.as_str(), item.as_str()) else {
+            return listed == item;
+        };
+        match self {
+            ItemNotation::Exact => listed_text == text,
+            ItemNotation::Pattern => matches_pattern(listed_text, text),
+            ItemNotation::Call => listed_text.split('(').next() == Some(text),
+        }
+    }
+}
+
+/// Returns whether the whole name matches a pattern, in which `*` stands for any text.
+pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(remaining) = name.strip_prefix(start) else {
+        return false;
+    };
+    // Try every end of the text that `*` stands for.
+    (0..=remaining.len()).any(|end| {
+        remaining
+            .get(end..)
+            .is_some_and(|remaining| matches_pattern(rest, remaining))
+    })
+}
+
 const HIDES_TOOL: &str = "does not offer `expand_prompt` to the model";
 
 /// What to do about an item that is [not listed](not_listed_message).
 pub(super) const ADD_TO_LIST: &str = "add it to the list";
-
-/// Returns the message that an item is in a list that denies its items. `title` is the agent's.
-fn listed_message(key: &str, item: &Value, title: &str) -> String {
-    let item = describe_item(item);
-    format!("`{key}` lists {item}, so {title} {HIDES_TOOL}")
-}
 
 /// Returns the message that an item is missing in a list that allows only its items. `title` is the
 /// agent's.

@@ -233,7 +233,7 @@ impl Agent {
         paths
     }
 
-    /// Returns the paths at which `install` may have saved backups of the user's files. They may not
+    /// Returns the paths of the backups that `install` makes of the user's files. A backup may not
     /// exist.
     pub fn backup_paths(&self, system: &System) -> Vec<PathBuf> {
         let mut paths = self.config_paths(Scope::User, system);
@@ -252,8 +252,7 @@ impl Agent {
             candidates.extend(self.config_files(ConfigContent::Servers, scope, system));
         }
         if let Some(hook) = &self.hook {
-            // Unlike above, the order matters: an administrator's settings override a project's, and
-            // these override the user's.
+            // In order of precedence: an administrator's settings, a project's, and the user's.
             let managed = (self.managed_settings)(system);
             candidates.extend(agent_files(
                 managed,
@@ -566,10 +565,10 @@ impl<'a> Examined<'a> {
         self.error(message, fix).at_key(file, keys)
     }
 
-    /// Returns an error if a list keeps `expand_prompt` of a server from the model.
+    /// Returns the problem if a list keeps `expand_prompt` of a server from the model.
     pub fn check_list(&self, list: &AccessList, server: &Registration) -> Option<Finding> {
         let title = self.agent.title;
-        match list.location {
+        let mut finding = match list.location {
             ListLocation::ServerEntry => {
                 let entry = Value::Object(server.entry.clone());
                 let ListProblem { message, fix } = list.problem_in(&entry, server, title)?;
@@ -579,7 +578,9 @@ impl<'a> Examined<'a> {
                 let ListProblem { message, fix } = list.problem_in(&file.value, server, title)?;
                 Some(self.settings_error(file, list.keys, message, fix))
             }),
-        }
+        }?;
+        finding.diagnostic.kind = list.problem_kind();
+        Some(finding)
     }
 
     /// Returns an error if the settings disable all hooks, i.e. set the dotted key, e.g.

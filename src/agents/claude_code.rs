@@ -1,6 +1,8 @@
 //! Anthropic's Claude Code, as observed in version 2.1.330.
 
-use super::access_list::{ADD_TO_LIST, AccessList, ListEffect, not_listed_message};
+use super::access_list::{
+    ADD_TO_LIST, AccessList, ItemNotation, ListEffect, matches_pattern, not_listed_message,
+};
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
@@ -110,7 +112,14 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         AccessList::in_settings(&["deniedMcpServers"], ListEffect::Denies, |server| {
             vec![name_item(server), command_item(server)]
         }),
-        AccessList::in_settings(&["permissions", "deny"], ListEffect::Denies, tool_rules),
+        AccessList {
+            notation: ItemNotation::Pattern,
+            ..AccessList::in_settings(&["permissions", "deny"], ListEffect::Denies, tool_rules)
+        },
+        AccessList {
+            notation: ItemNotation::Pattern,
+            ..AccessList::in_settings(&["permissions", "ask"], ListEffect::Asks, tool_rules)
+        },
     ],
     next_step: |installed| {
         if installed.has_hook {
@@ -172,10 +181,10 @@ fn check_managed_servers(examined: &Examined, server: &Registration) -> Option<F
         return None;
     }
     let message = format!(
-        "Claude Code starts only the servers in this file of your administrator, which does not have {}",
+        "your administrator does not allow {} in Claude Code",
         in_backticks(&server.name)
     );
-    let fix = "ask your administrator to add it";
+    let fix = "ask your administrator to add it to this file";
     Some(examined.error(message, fix).at_key(&file, &["mcpServers"]))
 }
 
@@ -297,26 +306,28 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
     ))
 }
 
-/// Returns whether a permission rule allows every call of the server's `expand_prompt`.
+/// Returns whether a permission rule allows every call of the server's `expand_prompt`. Here, a
+/// pattern counts only if it begins with the server: `mcp__prompts__*`, but not `mcp__*`.
 fn is_allowed(examined: &Examined, server: &Registration) -> bool {
-    let rules = tool_rules(server);
+    let all_tools = format!("mcp__{}", server.name);
+    let prefix = format!("{all_tools}__");
+    let tool = format!("{prefix}expand_prompt");
     for file in examined.settings() {
-        if let Some(allowed) = file.value["permissions"]["allow"].as_array()
-            && rules.iter().any(|rule| allowed.contains(rule))
-        {
-            return true;
+        let rules = file.value["permissions"]["allow"].as_array();
+        for rule in rules.into_iter().flatten().filter_map(Value::as_str) {
+            if rule == all_tools || (rule.starts_with(&prefix) && matches_pattern(rule, &tool)) {
+                return true;
+            }
         }
     }
     false
 }
 
-/// Returns the permission rules that apply to every call of the server's `expand_prompt`.
+/// Returns the permission rules for the server's `expand_prompt`, and for all its tools.
 fn tool_rules(server: &Registration) -> Vec<Value> {
     let name = &server.name;
     vec![
         json!(format!("mcp__{name}__expand_prompt")),
         json!(format!("mcp__{name}")),
-        json!(format!("mcp__{name}__*")),
-        json!("mcp__*"),
     ]
 }

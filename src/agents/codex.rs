@@ -2,6 +2,7 @@
 
 use super::access_list::{AccessList, ListEffect};
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
@@ -9,7 +10,7 @@ use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuLayout, is_name_of_skill};
 use super::registration::{Config, Registration};
-use crate::wording::{path_in_backticks, with_commas};
+use crate::wording::{in_backticks, path_in_backticks, with_commas};
 use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
@@ -55,6 +56,7 @@ pub(super) static CODEX: Agent = Agent {
             check_hook_trust,
             check_context_limit,
             check_single_file,
+            check_managed_hooks_only,
         ],
     }),
     // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
@@ -84,7 +86,7 @@ pub(super) static CODEX: Agent = Agent {
         environment,
         ..Launch::BY_SDK
     },
-    checks: &[check_project_trust],
+    checks: &[check_project_trust, check_required_servers],
     access_lists: &[
         AccessList::in_server_entry(&["enabled_tools"], ListEffect::Allows),
         AccessList::in_server_entry(&["disabled_tools"], ListEffect::Denies),
@@ -140,8 +142,51 @@ fn check_single_file(examined: &Examined, hook: &RegisteredHook) -> Option<Findi
         "Codex warns at each start that there are hooks in this file and also in {}",
         path_in_backticks(&other_file.path)
     );
-    let fix = "run `prompt-expander uninstall codex`, then `prompt-expander install codex`, or move the other hooks";
+    let fix = "move all hooks to one of the files";
     Some(examined.warning(message, fix))
+}
+
+/// The requirements of an administrator, below the root of the file system.
+const REQUIREMENTS: &str = if cfg!(windows) {
+    "ProgramData/OpenAI/Codex/requirements.toml"
+} else {
+    "etc/codex/requirements.toml"
+};
+
+/// Reads the requirements of an administrator, if there are any.
+fn read_requirements(system: &System) -> Option<ConfigFile> {
+    let path = system.root.join(REQUIREMENTS);
+    ConfigFile::read(&path, ConfigSyntax::Toml, Scope::User).ok()?
+}
+
+/// Returns an error if an administrator lets only their own hooks run.
+fn check_managed_hooks_only(examined: &Examined, _: &RegisteredHook) -> Option<Finding> {
+    let key = "allow_managed_hooks_only";
+    let file = read_requirements(examined.system)?;
+    if file.value[key] != true {
+        return None;
+    }
+    let message = format!("Codex runs only the hooks of your administrator: `{key}` is true");
+    let fix = "ask your administrator to allow or add this hook";
+    Some(examined.error(message, fix).at_key(&file, &[key]))
+}
+
+/// Returns an error if an administrator allows only certain servers, but not this one: it must have
+/// the same name and the same command.
+fn check_required_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let key = "mcp_servers";
+    let file = read_requirements(examined.system)?;
+    let allowed = file.value.get(key)?;
+    let command = allowed[&server.name]["identity"]["command"].as_str();
+    if command == server.command.as_deref() {
+        return None;
+    }
+    let message = format!(
+        "your administrator does not allow {} with this command in Codex",
+        in_backticks(&server.name)
+    );
+    let fix = "ask your administrator to add it to this file";
+    Some(examined.error(message, fix).at_key(&file, &[key]))
 }
 
 /// Builds the same entry as `codex mcp add`, which omits empty `args`.

@@ -2,9 +2,10 @@
 
 mod menu_text;
 
+use super::access_list::matches_pattern;
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
 use super::config_file::ConfigFile;
-use super::config_text::{ConfigSyntax, Entry};
+use super::config_text::{ConfigSyntax, Entry, value_at};
 use super::drafts::Drafts;
 use super::environment::Scope;
 use super::files::AgentFiles;
@@ -101,7 +102,8 @@ pub(super) static OPENCODE: Agent = Agent {
 /// `"prompts*": "deny"` in `permission`.
 struct ToolRule<'f> {
     file: &'f ConfigFile,
-    section: &'static str,
+    /// The path of keys to the rule.
+    keys: Vec<&'f str>,
     /// The tools to which the rule applies, e.g. `prompts*`.
     pattern: &'f str,
     action: &'f Value,
@@ -109,66 +111,83 @@ struct ToolRule<'f> {
 
 impl ToolRule<'_> {
     fn hides_tools(&self) -> bool {
-        *self.action == false || *self.action == "deny"
+        *self.action == false || *self.action == "deny" || *self.action == json!({"*": "deny"})
     }
 }
 
-/// Returns an error if a rule hides `expand_prompt`. The last rule that matches the tool decides.
+/// The built-in agents with which a user chats.
+const CHAT_AGENTS: [&str; 2] = ["build", "plan"];
+
+/// Returns an error if a rule hides `expand_prompt` in a chat. The last rule that matches the tool
+/// decides.
 fn check_tool_rules(examined: &Examined, server: &Registration) -> Option<Finding> {
     let tool = format!("{}_expand_prompt", server.name);
-    let rules = tool_rules(examined.files);
-    let rule = rules
-        .iter()
-        .rfind(|rule| matches_pattern(rule.pattern, &tool))?;
-    if !rule.hides_tools() {
-        return None;
-    }
-    let message = format!(
-        "{} in `{}` is `{}`, so opencode does not offer `expand_prompt` to the model",
-        in_backticks(rule.pattern),
-        rule.section,
-        rule.action
-    );
-    let keys = [rule.section, rule.pattern];
-    Some(examined.settings_error(rule.file, &keys, message, "remove this rule"))
-}
-
-/// Returns all rules for tools, in order of increasing precedence: those in `permission` override
-/// those in `tools`, and in each, the project's override the user's.
-fn tool_rules(files: &AgentFiles) -> Vec<ToolRule<'_>> {
-    let mut rules = Vec::new();
-    for section in ["tools", "permission"] {
-        let configs = files
-            .configs(Scope::User)
-            .chain(files.configs(Scope::Project));
-        for file in configs.flatten() {
-            for (pattern, action) in file.value[section].as_object().into_iter().flatten() {
-                rules.push(ToolRule {
-                    file,
-                    section,
-                    pattern,
-                    action,
-                });
-            }
+    for agent in CHAT_AGENTS {
+        let rules = rules_for_agent(examined.files, agent);
+        let Some(rule) = rules
+            .iter()
+            .rfind(|rule| matches_pattern(rule.pattern, &tool))
+        else {
+            continue;
+        };
+        if rule.hides_tools() {
+            let message = format!(
+                "{} is `{}`, so opencode does not offer `expand_prompt` to the model",
+                in_backticks(&rule.keys.join(".")),
+                rule.action
+            );
+            return Some(examined.settings_error(
+                rule.file,
+                &rule.keys,
+                message,
+                "remove this rule",
+            ));
         }
     }
+    None
+}
+
+/// Returns all rules for the tools of an agent, in order of increasing precedence: those of the
+/// agent override those of all agents, `permission` overrides `tools`, and the project's rules
+/// override the user's.
+fn rules_for_agent<'f>(files: &'f AgentFiles, agent: &'f str) -> Vec<ToolRule<'f>> {
+    let mut rules = Vec::new();
+    rules.extend(rules_at(files, &["tools"]));
+    rules.extend(rules_at(files, &["permission"]));
+    rules.extend(rules_at(files, &["agent", agent, "tools"]));
+    rules.extend(rules_at(files, &["agent", agent, "permission"]));
     rules
 }
 
-/// Returns whether the whole name matches a pattern, in which `*` stands for any text.
-fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(remaining) = name.strip_prefix(start) else {
-        return false;
-    };
-    // Try every end of the text that `*` stands for.
-    (0..=remaining.len()).any(|end| {
-        remaining
-            .get(end..)
-            .is_some_and(|remaining| matches_pattern(rest, remaining))
-    })
+/// Returns the rules at a path of keys. A text such as `"permission": "deny"` is a rule for all
+/// tools.
+fn rules_at<'f>(files: &'f AgentFiles, keys: &[&'f str]) -> Vec<ToolRule<'f>> {
+    let mut rules = Vec::new();
+    let configs = files
+        .configs(Scope::User)
+        .chain(files.configs(Scope::Project));
+    for file in configs.flatten() {
+        let Some(section) = value_at(&file.value, keys) else {
+            continue;
+        };
+        if section.is_string() {
+            rules.push(ToolRule {
+                file,
+                keys: keys.to_vec(),
+                pattern: "*",
+                action: section,
+            });
+        }
+        for (pattern, action) in section.as_object().into_iter().flatten() {
+            rules.push(ToolRule {
+                file,
+                keys: [keys, &[pattern]].concat(),
+                pattern,
+                action,
+            });
+        }
+    }
+    rules
 }
 
 /// The number of digits of a Unix timestamp in milliseconds, since the year 2001.

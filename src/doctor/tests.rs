@@ -248,6 +248,20 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
         (
             "claude-code",
             ".claude/settings.json",
+            json!({"permissions": {"allow": ["mcp__*"]}}),
+            Severity::Warning,
+            "Claude Code asks before it calls `expand_prompt`",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            json!({"permissions": {"allow": ["mcp__prompts"], "ask": ["mcp__prompts__*"]}}),
+            Severity::Warning,
+            "`permissions.ask` lists `mcp__prompts__*`, so Claude Code asks before each call",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
             json!({"disabledMcpServers": ["prompts"]}),
             Severity::Error,
             "`prompts` is disabled in this project",
@@ -324,6 +338,24 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
             NOTHING,
         ),
         (
+            "gemini",
+            GEMINI_ENTRY,
+            r#""includeTools": ["expand_prompt(x)"]"#,
+            NOTHING,
+        ),
+        (
+            "gemini",
+            GEMINI,
+            r#""tools": {"exclude": ["mcp_prompts_expand_prompt"]}"#,
+            "`tools.exclude` lists `mcp_prompts_expand_prompt`",
+        ),
+        (
+            "gemini",
+            GEMINI,
+            r#""tools": {"exclude": ["x", "expand_prompt"]}"#,
+            "`tools.exclude` lists `expand_prompt`",
+        ),
+        (
             "codex",
             CODEX,
             "enabled_tools = ['list_prompts']",
@@ -341,6 +373,24 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
             CLAUDE,
             r#""permissions": {"deny": ["Bash", "mcp__prompts"]}"#,
             "`permissions.deny` lists `mcp__prompts`",
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""permissions": {"deny": ["mcp__p*"]}"#,
+            "`permissions.deny` lists `mcp__p*`",
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""permissions": {"deny": ["mcp__prompts__expand_*"]}"#,
+            "`permissions.deny` lists `mcp__prompts__expand_*`",
+        ),
+        (
+            "claude-code",
+            CLAUDE,
+            r#""permissions": {"deny": ["mcp__prompts__list_*", "mcp__other__*"]}"#,
+            NOTHING,
         ),
         (
             "claude-code",
@@ -370,13 +420,43 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
             "opencode",
             OPENCODE,
             r#""tools": {"prompts*": false}"#,
-            "`prompts*` in `tools` is `false`",
+            "`tools.prompts*` is `false`",
         ),
         (
             "opencode",
             OPENCODE,
             r#""tools": {"prompts_expand_prompt": true}, "permission": {"*_expand_*": "deny"}"#,
-            "`*_expand_*` in `permission` is `\"deny\"`",
+            "`permission.*_expand_*` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": "deny""#,
+            "`permission` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": {"prompts*": {"*": "deny"}}"#,
+            "`permission.prompts*` is",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": {"*": "allow"}, "agent": {"build": {"permission": {"prompts*": "deny"}}}"#,
+            "`agent.build.permission.prompts*` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""agent": {"plan": {"tools": {"prompts*": false}}}"#,
+            "`agent.plan.tools.prompts*` is `false`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""agent": {"titles": {"tools": {"*": false}}, "build": {"permission": "allow"}}"#,
+            NOTHING,
         ),
         (
             "opencode",
@@ -459,7 +539,7 @@ fn settings_of_an_administrator_override_the_user_s() {
         (
             "managed-mcp.json",
             r#"{"mcpServers": {}}"#,
-            "Claude Code starts only the servers in this file of your administrator",
+            "your administrator does not allow `prompts` in Claude Code",
         ),
         // The user may add to the list of allowed servers.
         (
@@ -505,6 +585,38 @@ fn settings_of_an_administrator_override_the_user_s() {
         error.fix,
         "ask your administrator to remove it from the list"
     );
+}
+
+#[test]
+fn requirements_of_an_administrator_limit_the_servers_and_hooks_of_codex() {
+    let file = if cfg!(windows) {
+        "root/ProgramData/OpenAI/Codex/requirements.toml"
+    } else {
+        "root/etc/codex/requirements.toml"
+    };
+    let not_allowed = "your administrator does not allow `prompts` with this command in Codex";
+    let server = |command: &str| format!("[mcp_servers.prompts.identity]\ncommand = '{command}'");
+    for (requirements, message) in [
+        (
+            "allow_managed_hooks_only = true".to_owned(),
+            "Codex runs only the hooks of your",
+        ),
+        ("[mcp_servers]".to_owned(), not_allowed),
+        (server("other"), not_allowed),
+        (server(PROGRAM), ""),
+    ] {
+        let home = Home::new();
+        home.register_with_codex(PROGRAM, "");
+        let hook = hooks("UserPromptSubmit", &format!("{PROGRAM} hook codex"));
+        home.write(".codex/hooks.json", hook);
+        let file = home.write(file, requirements);
+        if message.is_empty() {
+            home.assert_not_reported("codex", "administrator");
+        } else {
+            let error = home.finding("codex", Severity::Error, message);
+            assert_eq!(error.file.as_deref(), Some(&*file));
+        }
+    }
 }
 
 #[test]
@@ -696,29 +808,35 @@ fn a_hook_whose_program_is_gone_or_that_is_registered_twice_is_reported() {
 
 #[test]
 fn a_hook_that_its_agent_would_not_run_is_reported() {
-    for (agent, file, event, key, message) in [
+    for (agent, file, event, key, value, message) in [
         (
             "gemini",
             ".gemini/settings.json",
             "BeforeAgent",
             "hooksConfig",
+            json!({"enabled": false}),
             "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "BeforeAgent",
+            "hooksConfig",
+            json!({"disabled": [format!("{PROGRAM} hook gemini")]}),
+            "`hooksConfig.disabled` lists the hook",
         ),
         (
             "claude-code",
             ".claude/settings.json",
             "UserPromptSubmit",
             "disableAllHooks",
+            json!(true),
             "Claude Code runs no hooks: `disableAllHooks` is true",
         ),
     ] {
         let home = Home::new();
         let mut settings = hooks(event, &format!("{PROGRAM} hook {agent}"));
-        settings[key] = if agent == "gemini" {
-            json!({"enabled": false})
-        } else {
-            json!(true)
-        };
+        settings[key] = value;
         home.write(file, settings);
         home.finding(agent, Severity::Error, message);
     }
