@@ -44,7 +44,7 @@ pub use hook_dialect::SubmittedMessage;
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
-pub use menu::{Menu, MenuLayout, MenuMark};
+pub use menu::{Menu, MenuLayout, MenuMark, SignPlace};
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 

@@ -24,7 +24,7 @@ use crate::agents::{Agent, SubmittedMessage, System, Unit};
 use crate::library::{Found, Layer, Library, View, only_with_last_segment, similar_names};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
-use invocations::{Invoked, find_invocations, is_smiley};
+use invocations::{Grammar, Invoked, TypedName, find_invocations, is_smiley};
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +59,11 @@ impl Event {
     /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
     /// add. `system` is where the agent runs: its files may limit the length of the context.
     pub fn answer(&self, library: &Library, system: &System) -> Option<String> {
-        let analysis = analyze(&library.view(), &self.submitted.text);
+        let menu = AgentMenu {
+            agent: self.agent,
+            system,
+        };
+        let analysis = analyze(&library.view(), &self.submitted.text, Some(menu));
         let parts = context_parts(self.agent, &analysis)?;
         let (max, unit) = self.agent.context_limit(system)?;
         let context = join_within(max, unit, parts);
@@ -82,12 +86,12 @@ fn without_paste_marks(message: String) -> String {
 
 /// Returns the prompts that a message invokes, in the order of the message.
 pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
-    analyze(view, message).invocations
+    analyze(view, message, None).invocations
 }
 
 /// Returns the name at the start of a message, as typed, if it is probably misspelled.
 pub fn misspelled_name<'m>(view: &View, message: &'m str) -> Option<&'m str> {
-    Some(analyze(view, message).misspelled?.typed)
+    Some(analyze(view, message, None).misspelled?.typed)
 }
 
 /// A probably misspelled name at the start of a message.
@@ -148,10 +152,18 @@ impl MessageAnalysis<'_> {
     }
 }
 
-/// Finds out what a message invokes.
-fn analyze<'m>(view: &View, message: &'m str) -> MessageAnalysis<'m> {
+/// The agent in which a message is sent, and where its menu is.
+#[derive(Clone, Copy)]
+struct AgentMenu<'s> {
+    agent: &'static Agent,
+    system: &'s System,
+}
+
+/// Finds out what a message invokes. With `menu`, names can also have the sign of that menu.
+fn analyze<'m>(view: &View, message: &'m str, menu: Option<AgentMenu<'_>>) -> MessageAnalysis<'m> {
     let mut resolver = NameResolver {
         view,
+        menu,
         all_prompts: OnceCell::new(),
         withheld_hint: None,
     };
@@ -160,8 +172,11 @@ fn analyze<'m>(view: &View, message: &'m str) -> MessageAnalysis<'m> {
         unknown_command,
     } = find_invocations(
         message,
-        view.expands_mentions(),
-        |name, form| resolver.look_up(name, form),
+        Grammar {
+            expands_mentions: view.expands_mentions(),
+            menu: menu.and_then(|menu| menu.agent.menu.as_ref()),
+        },
+        |typed| resolver.look_up(typed),
         is_builtin,
     );
     MessageAnalysis {
@@ -175,6 +190,7 @@ fn analyze<'m>(view: &View, message: &'m str) -> MessageAnalysis<'m> {
 /// Resolves the names in a message to prompts.
 struct NameResolver<'v> {
     view: &'v View,
+    menu: Option<AgentMenu<'v>>,
     /// All prompts. Listed at most once, and only if some name needs more than an exact lookup.
     all_prompts: OnceCell<Vec<ListedPrompt>>,
     /// Why a prompt of a linked worktree is not served, for the first such prompt that was looked
@@ -188,15 +204,26 @@ struct ListedPrompt {
 }
 
 impl NameResolver<'_> {
-    /// Returns the prompt for a name. A mention needs the exact name. A command may also use
-    /// another spelling of it, or only its last part. If this is the first withheld prompt, also
-    /// sets `withheld_hint`.
-    fn look_up(&mut self, name: &str, form: InvocationForm) -> Option<Found> {
+    /// Returns the prompt for a typed name. A mention needs the exact name. A command may also use
+    /// another spelling of it, or only its last part. After the sign of the agent's menu, the name
+    /// must be that of an entry of ours, which says what the prompt is called.
+    fn look_up(&mut self, typed: TypedName<'_>) -> Option<Found> {
+        if typed.sign == ':' {
+            return self.look_up_prompt(typed.name, typed.is_mention);
+        }
+        let menu = self.menu?;
+        let name = menu.agent.prompt_of_menu_entry(typed.name, menu.system)?;
+        self.look_up_prompt(&name, typed.is_mention)
+    }
+
+    /// Returns the prompt for a name. If this is the first withheld prompt, also sets
+    /// `withheld_hint`.
+    fn look_up_prompt(&mut self, name: &str, is_mention: bool) -> Option<Found> {
         let found = self.view.find_exactly(name);
         if self.withheld_hint.is_none() {
             self.withheld_hint = self.view.withheld_hint(name);
         }
-        if form == InvocationForm::Mention {
+        if is_mention {
             return found.filter(may_be_mentioned);
         }
         // Listing all prompts is slow, so do it only for a plausible name.
@@ -374,10 +401,10 @@ fn without_duplicates<'i, 't>(
     for new in invocations {
         let is_duplicate = distinct
             .iter()
-            .any(|earlier| earlier.name == new.name && earlier.input == new.input);
-        let is_also_command = invocations
-            .iter()
-            .any(|other| other.form != InvocationForm::Mention && other.name == new.name);
+            .any(|earlier| earlier.found.name == new.found.name && earlier.input == new.input);
+        let is_also_command = invocations.iter().any(|other| {
+            other.form != InvocationForm::Mention && other.found.name == new.found.name
+        });
         let is_redundant_mention = new.form == InvocationForm::Mention && is_also_command;
         if !is_duplicate && !is_redundant_mention {
             distinct.push(new);
@@ -391,7 +418,7 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     let named = &further[..further.len().min(MAX_PROMPTS)];
     let names: Vec<String> = named
         .iter()
-        .map(|invocation| format!(":{}", invocation.name))
+        .map(|invocation| format!(":{}", invocation.found.name))
         .collect();
     let unnamed = further.len() - named.len();
     let unnamed_note = if unnamed == 0 {
@@ -414,7 +441,7 @@ fn expansion_part(
     prompt: Result<Arc<Prompt>, Diagnostic>,
 ) -> String {
     let found = &invocation.found;
-    let typed = quote_typed(invocation.name, invocation.input);
+    let typed = quote_typed(invocation.sign, invocation.name, invocation.input);
     let prompt = match prompt {
         Ok(prompt) => prompt,
         Err(error) => return unreadable_note(&typed, found, &error),
@@ -515,17 +542,23 @@ fn request_call(invocation: &Invocation<'_, Found>, reason: CallReason) -> Strin
     } else {
         "the text after it, without other commands,"
     };
+    // An entry of a menu may have another name than its prompt.
+    let command = if invocation.sign == ':' {
+        "this name".to_owned()
+    } else {
+        format!("the name {}", in_backticks(&invocation.found.name))
+    };
     format!(
         "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \
-         this name, and {input} as `input`; then do what it returns. If there is no such tool, tell the user that \
+         {command}, and {input} as `input`; then do what it returns. If there is no such tool, tell the user that \
          {without_tool}.",
-        quote_typed(invocation.name, invocation.input)
+        quote_typed(invocation.sign, invocation.name, invocation.input)
     )
 }
 
 /// Quotes what the user typed. Shortens a long input.
-fn quote_typed(name: &str, input: &str) -> String {
-    quoted(format!(":{name} {input}").trim_end())
+fn quote_typed(sign: char, name: &str, input: &str) -> String {
+    quoted(format!("{sign}{name} {input}").trim_end())
 }
 
 /// Returns the context that the hook adds to the message `:name input`, regardless of the agent's
@@ -539,7 +572,7 @@ pub fn context_for_command(
 ) -> String {
     explain_expansion(
         agent,
-        &quote_typed(name, input),
+        &quote_typed(':', name, input),
         InvocationForm::Command,
         expansion,
         layer,

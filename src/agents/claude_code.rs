@@ -10,7 +10,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Scope, System};
 use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuLayout};
+use super::menu::{Menu, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::in_backticks;
@@ -79,6 +79,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     part_limit: Some(PartLimit::of_json(149_000, Unit::Utf16)),
     menu: Some(Menu {
         sign: '/',
+        sign_place: SignPlace::StartAndSentences,
         folder: "skills",
         layout: MenuLayout::Skill,
         takes_name: |name| !name.contains(char::is_whitespace),

@@ -8,7 +8,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuLayout, is_name_of_skill};
+use super::menu::{Menu, MenuLayout, SignPlace, is_name_of_skill};
 use super::registration::{Config, Registration};
 use crate::wording::{in_backticks, path_in_backticks, with_commas};
 use serde_json::{Value, json};
@@ -69,6 +69,7 @@ pub(super) static CODEX: Agent = Agent {
     }),
     menu: Some(Menu {
         sign: '$',
+        sign_place: SignPlace::EveryLine,
         folder: "skills",
         layout: MenuLayout::Skill,
         takes_name: is_name_of_skill,

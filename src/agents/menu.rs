@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub struct Menu {
     /// What the user types before the name of an entry: `/` or `$`.
     pub sign: char,
+    /// Where the sign counts in a message.
+    pub sign_place: SignPlace,
     /// The folder of the entries, relative to the settings folder. Only this agent reads it, unlike
     /// `~/.agents/skills`: another agent's menu must not get the same name twice.
     pub(super) folder: &'static str,
@@ -22,6 +24,17 @@ pub struct Menu {
     pub takes_name: fn(&str) -> bool,
     /// The names that the agent uses itself, so that an entry would hide them, or never be used.
     pub builtin_names: &'static [&'static str],
+}
+
+/// Where the sign of a menu counts in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignPlace {
+    /// Only at the start of the message.
+    StartOfMessage,
+    /// At the start of the message, and without input in sentences.
+    StartAndSentences,
+    /// At the start of each line, and without input in sentences.
+    EveryLine,
 }
 
 /// What an entry of a menu consists of.

@@ -8,12 +8,22 @@
 //! are a *stack*, and all get the same input. A name anywhere else in prose is a *mention*, which
 //! has no input.
 //!
+//! An agent's own menu has another sign, `$` or `/`, which works like the colon wherever the agent
+//! itself takes it for a call, but only before names that `prompt-expander sync` has written into
+//! that menu. It also begins variables and paths, so a name in a sentence is recognized more
+//! strictly: see [`MessageReader::may_be_entry`].
+//!
 //! The names of built-in prompts are common symbols in some programming languages, so they are
 //! recognized more strictly: see [`looks_like_code`].
 
-use super::prose::{Lines, OPENING, is_ignored, is_line_end, trim_invisible_start};
+use super::prose::{
+    Lines, OPENING, count_signed_words_outside_fences, is_ignored, is_line_end,
+    trim_invisible_start,
+};
+use crate::agents::{Menu, SignPlace};
 use crate::prompt::COLONS;
-use memchr::memchr2_iter;
+use memchr::memchr3_iter;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -62,11 +72,13 @@ pub enum InvocationForm {
 pub struct Invocation<'t, T> {
     /// How the message invokes it.
     pub form: InvocationForm,
-    /// The name as typed, without the colon.
+    /// What precedes the name: `:`, also for a full-width colon, or the sign of the agent's menu.
+    pub sign: char,
+    /// The name as typed, without the sign.
     pub name: &'t str,
     /// The input of a command; empty for a mention.
     pub input: &'t str,
-    /// The byte range of the invocation. A mention is only the colon and the name. A command
+    /// The byte range of the invocation. A mention is only the sign and the name. A command
     /// extends from the start of its line to the end of its input, and shares that range with the
     /// other commands of its stack.
     pub range: Range<usize>,
@@ -82,20 +94,37 @@ pub(super) struct Invoked<'t, T> {
     pub(super) unknown_command: Option<&'t str>,
 }
 
-/// Finds the prompts that a message invokes. Unless `expands_mentions`, finds neither mentions nor
-/// stacks.
+/// Which invocations to find, besides commands with a colon.
+#[derive(Clone, Copy)]
+pub(super) struct Grammar {
+    /// Whether to find mentions and stacks.
+    pub(super) expands_mentions: bool,
+    /// The agent's own menu, if its sign can precede a name.
+    pub(super) menu: Option<&'static Menu>,
+}
+
+/// A name in a message that may be that of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TypedName<'t> {
+    /// See [`Invocation::sign`].
+    pub(super) sign: char,
+    pub(super) name: &'t str,
+    pub(super) is_mention: bool,
+}
+
+/// Finds the prompts that a message invokes.
 ///
 /// `look_up` returns the prompt with a name. A prompt for which `is_builtin` returns true is
 /// ignored where its name looks like a symbol in code.
 pub(super) fn find_invocations<'t, T: Clone>(
     text: &'t str,
-    expands_mentions: bool,
-    look_up: impl FnMut(&'t str, InvocationForm) -> Option<T>,
+    grammar: Grammar,
+    look_up: impl FnMut(TypedName<'t>) -> Option<T>,
     is_builtin: fn(&T) -> bool,
 ) -> Invoked<'t, T> {
     let mut reader = MessageReader {
         text,
-        expands_mentions,
+        grammar,
         lines: Lines::new(text),
         names: NameCache {
             look_up,
@@ -105,12 +134,14 @@ pub(super) fn find_invocations<'t, T: Clone>(
         unknown_words: HashSet::new(),
         candidate_count: 0,
         stack_end: 0,
+        has_only_sign: OnceCell::new(),
         invoked: Invoked {
             invocations: Vec::new(),
             unknown_command: None,
         },
     };
-    for word in words_after_colons(text) {
+    let menu_sign = grammar.menu.map(|menu| menu.sign);
+    for word in words_after_signs(text, menu_sign) {
         if reader.candidate_count == MAX_CANDIDATES {
             break;
         }
@@ -120,14 +151,22 @@ pub(super) fn find_invocations<'t, T: Clone>(
     reader.invoked
 }
 
-/// A word after a colon.
-struct ColonWord<'t> {
-    /// The word without the colon, up to the next whitespace.
+/// A word after a colon or the sign of the agent's menu.
+struct SignedWord<'t> {
+    /// See [`Invocation::sign`].
+    sign: char,
+    /// The word without the sign, up to the next whitespace.
     text: &'t str,
-    /// The byte offset of the colon in the message.
-    colon: usize,
+    /// The byte offset of the sign in the message.
+    sign_start: usize,
     /// The byte offset of `text` in the message.
     start: usize,
+}
+
+impl SignedWord<'_> {
+    fn is_of_menu(&self) -> bool {
+        self.sign != ':'
+    }
 }
 
 /// Where a possible invocation is in the message.
@@ -147,66 +186,93 @@ struct FoundName<'t, T> {
 /// The state while the words of a message are read in order.
 struct MessageReader<'t, T, L> {
     text: &'t str,
-    expands_mentions: bool,
+    grammar: Grammar,
     lines: Lines<'t>,
     names: NameCache<'t, T, L>,
     is_builtin: fn(&T) -> bool,
     /// Words that don't start with the name of a prompt.
-    unknown_words: HashSet<(&'t str, InvocationForm)>,
+    unknown_words: HashSet<(char, &'t str, InvocationForm)>,
     /// How many candidates were examined, except for unknown words.
     candidate_count: usize,
     /// The end of the whitespace after the last invocation, on the same line. A command up to there
     /// is in the same stack.
     stack_end: usize,
+    /// Whether a name after the menu's sign may be in a message like this one, except at its start.
+    /// Found out when it is first needed.
+    has_only_sign: OnceCell<bool>,
     invoked: Invoked<'t, T>,
 }
 
-impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader<'t, T, L> {
+impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L> {
     /// Reads the next word, and adds it to the result if it is an invocation. The checks are
     /// ordered from cheap to expensive.
-    fn read_word(&mut self, word: &ColonWord<'t>) {
-        if word.text.is_empty() || self.is_in_last_invocation(word.colon) {
+    fn read_word(&mut self, word: &SignedWord<'t>) {
+        if word.text.is_empty() || self.is_in_last_invocation(word.sign_start) {
             return;
         }
-        self.lines.advance(word.colon); // everything below depends on the current line
-        let Some(candidate) = self.candidate_at(word.colon) else {
+        self.lines.advance(word.sign_start); // everything below depends on the current line
+        let Some(candidate) = self.candidate_at(word) else {
             return;
         };
-        if self.lines.is_fenced || self.is_unknown(word.text, candidate.form) {
+        if self.lines.is_fenced || self.is_unknown(word, candidate.form) {
             return;
         }
         self.candidate_count += 1;
-        let is_mention = candidate.form == InvocationForm::Mention;
-        if is_mention && !self.lines.is_prose(word.colon) {
+        if word.is_of_menu() && !self.may_be_entry(word, candidate.form) {
             return;
         }
-        let Some(found_name) = self.names.find_in_word(word.text, candidate.form) else {
-            self.remember_unknown(word.text, candidate.form);
+        if candidate.form == InvocationForm::Mention && !self.lines.is_prose(word.sign_start) {
+            return;
+        }
+        let Some(found_name) = self.names.find_in_word(word, candidate.form) else {
+            self.remember_unknown(word, candidate.form);
             return;
         };
-        let is_builtin = (self.is_builtin)(&found_name.found);
-        if is_builtin && self.looks_like_symbol(word, &candidate, found_name.name) {
-            return;
+        if !self.looks_like_symbol(word, &candidate, &found_name) {
+            self.add_invocation(word, &candidate, found_name);
         }
-        self.add_invocation(word, &candidate, found_name);
     }
 
     /// Returns whether an earlier, equal word turned out to be unknown. Very long words are not
     /// remembered, because hashing them would cost as much as looking them up.
-    fn is_unknown(&self, word: &'t str, form: InvocationForm) -> bool {
-        word.len() <= MAX_MENTION_LENGTH && self.unknown_words.contains(&(word, form))
+    fn is_unknown(&self, word: &SignedWord<'t>, form: InvocationForm) -> bool {
+        let key = (word.sign, word.text, form);
+        word.text.len() <= MAX_MENTION_LENGTH && self.unknown_words.contains(&key)
     }
 
-    /// Remembers that a word is unknown. At the start of the message, the user may have misspelled
-    /// it, so it becomes the [`Invoked::unknown_command`].
-    fn remember_unknown(&mut self, word: &'t str, form: InvocationForm) {
-        if self.lines.is_at_start_of_message && form == InvocationForm::Command {
+    /// Remembers that a word is unknown. After a colon at the start of the message, the user may
+    /// have misspelled it, so it becomes the [`Invoked::unknown_command`].
+    fn remember_unknown(&mut self, word: &SignedWord<'t>, form: InvocationForm) {
+        let is_command = form == InvocationForm::Command && !word.is_of_menu();
+        if is_command && self.lines.is_at_start_of_message {
             // The last name is the word without trailing punctuation.
-            self.invoked.unknown_command = names_for_command(word).pop();
+            self.invoked.unknown_command = names_for_command(word.text).pop();
         }
-        if word.len() <= MAX_MENTION_LENGTH {
-            self.unknown_words.insert((word, form));
+        if word.text.len() <= MAX_MENTION_LENGTH {
+            self.unknown_words.insert((word.sign, word.text, form));
         }
+    }
+
+    /// Returns whether a word with the menu's sign may be the name of an entry rather than a
+    /// variable or a path.
+    ///
+    /// At the start of the message, it may be one. Elsewhere, the message must not contain any
+    /// other word with the sign, and a mention must be in a line that is a sentence.
+    fn may_be_entry(&self, word: &SignedWord<'t>, form: InvocationForm) -> bool {
+        let is_stacked = form == InvocationForm::Stacked;
+        let is_command = form == InvocationForm::Command;
+        if is_stacked || (is_command && self.lines.is_at_start_of_message) {
+            return true;
+        }
+        let has_only_sign = self.has_only_sign.get_or_init(|| {
+            let starts_message = self.text.trim_start().starts_with(word.sign);
+            let count = count_signed_words_outside_fences(self.text, word.sign);
+            count - usize::from(starts_message).min(count) == 1
+        });
+        let starts_with_letter = word.text.starts_with(char::is_alphabetic);
+        *has_only_sign
+            && starts_with_letter
+            && (is_command || self.lines.is_menu_sentence(word.sign, word.sign_start))
     }
 
     /// Returns whether a byte offset is in the last invocation, e.g. that of the second colon in
@@ -218,16 +284,17 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
         }
     }
 
-    /// Returns what an invocation at a colon on the current line would be, or `None` if it would be
+    /// Returns what an invocation at a word on the current line would be, or `None` if it would be
     /// stacked or a mention and the message takes neither.
-    fn candidate_at(&self, colon: usize) -> Option<Candidate> {
+    fn candidate_at(&self, word: &SignedWord<'t>) -> Option<Candidate> {
         let line_start = self.lines.start;
         let max_indentation = if self.lines.is_at_start_of_message {
             MAX_INDENTATION
         } else {
             0
         };
-        if let Some(indentation) = indentation_width(&self.text[line_start..colon])
+        if self.may_begin_command(word)
+            && let Some(indentation) = indentation_width(&self.text[line_start..word.sign_start])
             && indentation <= max_indentation
         {
             return Some(Candidate {
@@ -236,12 +303,12 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
                 is_indented: indentation > 0,
             });
         }
-        if !self.expands_mentions {
+        if !self.grammar.expands_mentions {
             return None;
         }
         if let Some(last) = self.invoked.invocations.last()
             && last.form != InvocationForm::Mention
-            && colon <= self.stack_end
+            && word.sign_start <= self.stack_end
         {
             return Some(Candidate {
                 form: InvocationForm::Stacked,
@@ -249,17 +316,41 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
                 is_indented: false,
             });
         }
+        if word.is_of_menu() && self.sign_place() == Some(SignPlace::StartOfMessage) {
+            return None;
+        }
         Some(Candidate {
             form: InvocationForm::Mention,
-            range_start: colon,
+            range_start: word.sign_start,
             is_indented: false,
         })
     }
 
-    /// Returns whether a built-in name is probably a symbol in code: its line is indented, or the
-    /// rest of the line looks like code.
-    fn looks_like_symbol(&self, word: &ColonWord<'t>, candidate: &Candidate, name: &str) -> bool {
-        candidate.is_indented || looks_like_code(self.lines.rest_from(word.start + name.len()))
+    /// Returns whether the sign of a word counts at the start of the current line.
+    fn may_begin_command(&self, word: &SignedWord<'t>) -> bool {
+        !word.is_of_menu()
+            || self.lines.is_at_start_of_message
+            || self.sign_place() == Some(SignPlace::EveryLine)
+    }
+
+    fn sign_place(&self) -> Option<SignPlace> {
+        Some(self.grammar.menu?.sign_place)
+    }
+
+    /// Returns whether a name is probably a symbol or a variable in code: the rest of its line
+    /// looks like code or, for a built-in prompt, the line is indented.
+    fn looks_like_symbol(
+        &self,
+        word: &SignedWord<'t>,
+        candidate: &Candidate,
+        found_name: &FoundName<'t, T>,
+    ) -> bool {
+        let rest_of_line = self.lines.rest_from(word.start + found_name.name.len());
+        if word.is_of_menu() && follows_variable(rest_of_line) {
+            return true;
+        }
+        let is_builtin = (self.is_builtin)(&found_name.found);
+        is_builtin && (candidate.is_indented || looks_like_code(rest_of_line))
     }
 
     /// Adds an invocation without its input, which `set_inputs` sets later. Another command stacks
@@ -267,7 +358,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
     /// (`:name,`), but not to a mention.
     fn add_invocation(
         &mut self,
-        word: &ColonWord<'t>,
+        word: &SignedWord<'t>,
         candidate: &Candidate,
         found_name: FoundName<'t, T>,
     ) {
@@ -278,6 +369,7 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
         let range_end = word.start + length;
         self.invoked.invocations.push(Invocation {
             form: candidate.form,
+            sign: word.sign,
             name: found_name.name,
             input: "", // see `set_inputs`
             range: candidate.range_start..range_end,
@@ -292,19 +384,32 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> MessageReader
 /// Looks up names, each of them once, and at most [`MAX_LOOKUPS`].
 struct NameCache<'t, T, L> {
     look_up: L,
-    /// The results of earlier lookups, by name and by whether it was a mention.
-    results: HashMap<(&'t str, bool), Option<T>>,
+    /// The results of earlier lookups.
+    results: HashMap<TypedName<'t>, Option<T>>,
 }
 
-impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> NameCache<'t, T, L> {
+impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> NameCache<'t, T, L> {
     /// Finds the prompt whose name is at the start of a word. Tries the longest name first.
-    fn find_in_word(&mut self, word: &'t str, form: InvocationForm) -> Option<FoundName<'t, T>> {
+    fn find_in_word(
+        &mut self,
+        word: &SignedWord<'t>,
+        form: InvocationForm,
+    ) -> Option<FoundName<'t, T>> {
         let names = match form {
-            InvocationForm::Mention => names_for_mention(word),
-            InvocationForm::Command | InvocationForm::Stacked => names_for_command(word),
+            InvocationForm::Mention => names_for_mention(word.text),
+            InvocationForm::Command | InvocationForm::Stacked => names_for_command(word.text),
         };
         for name in names {
-            if let Some(found) = self.get(name, form) {
+            // A name in a menu has no slash. Paths need no lookup.
+            if word.is_of_menu() && name.contains('/') {
+                continue;
+            }
+            let found = self.get(TypedName {
+                sign: word.sign,
+                name,
+                is_mention: form == InvocationForm::Mention,
+            });
+            if let Some(found) = found {
                 return Some(FoundName { name, found });
             }
         }
@@ -313,18 +418,32 @@ impl<'t, T: Clone, L: FnMut(&'t str, InvocationForm) -> Option<T>> NameCache<'t,
 
     /// Returns the prompt with a name. Once [`MAX_LOOKUPS`] names were looked up, further ones are
     /// not found.
-    fn get(&mut self, name: &'t str, form: InvocationForm) -> Option<T> {
-        let is_mention = form == InvocationForm::Mention;
-        if let Some(result) = self.results.get(&(name, is_mention)) {
+    fn get(&mut self, name: TypedName<'t>) -> Option<T> {
+        if let Some(result) = self.results.get(&name) {
             return result.clone();
         }
         if self.results.len() == MAX_LOOKUPS {
             return None;
         }
-        let result = (self.look_up)(name, form);
-        self.results.insert((name, is_mention), result.clone());
+        let result = (self.look_up)(name);
+        self.results.insert(name, result.clone());
         result
     }
+}
+
+/// Returns whether the text between a name and the end of its line makes the name a variable: an
+/// operator is next, as in `$name = 1`, `$name += 1`, `$name | sort` and `$name;`. Dashes and dots
+/// alone are no operators.
+fn follows_variable(rest_of_line: &str) -> bool {
+    if rest_of_line.starts_with(';') {
+        return true;
+    }
+    let next_word = rest_of_line.split_whitespace().next().unwrap_or_default();
+    let operator = next_word.trim_start_matches(['-', '.', ':', '!']);
+    !operator.is_empty()
+        && operator
+            .chars()
+            .all(|character| "=+*/%|&<>?^".contains(character))
 }
 
 /// Returns whether the text between a name and the end of its line looks like code, as in
@@ -382,53 +501,69 @@ fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
     }
 }
 
-/// Returns the words after colons that may start an invocation, which those in `10:30`, `note:` and
-/// `std::vec` don't. Words may overlap: `(:a(:b` contains `a(:b` and `b`.
-fn words_after_colons(text: &str) -> impl Iterator<Item = ColonWord<'_>> {
-    // The end of the last word. Later colons in that word share it, so that each byte is read once.
+/// Returns the words after colons and after the sign of a menu that may start an invocation, which
+/// those in `10:30`, `note:` and `std::vec` don't. Words may overlap: `(:a(:b` contains `a(:b` and
+/// `b`.
+fn words_after_signs(text: &str, menu_sign: Option<char>) -> impl Iterator<Item = SignedWord<'_>> {
+    // The end of the last word. Later signs in that word share it, so that each byte is read once.
     let mut word_end = 0;
+    let ascii_sign = menu_sign.and_then(|sign| u8::try_from(sign).ok());
     // `：` starts with the byte 0xef, which no UTF-8 character contains elsewhere.
-    let possible_colons = memchr2_iter(b':', 0xef, text.as_bytes());
-    possible_colons.filter_map(move |colon| {
-        let start = colon + colon_length_at(text, colon)?;
+    let possible_signs = memchr3_iter(b':', 0xef, ascii_sign.unwrap_or(b':'), text.as_bytes());
+    possible_signs.filter_map(move |sign_start| {
+        let sign = sign_at(text, sign_start, menu_sign)?;
+        let start = sign_start + sign.length;
         if start >= word_end {
             word_end = skip_while(text, start, |character| !character.is_whitespace());
         }
-        Some(ColonWord {
+        Some(SignedWord {
+            sign: sign.character,
             text: &text[start..word_end],
-            colon,
+            sign_start,
             start,
         })
     })
 }
 
-/// Returns the length of the colon at a byte offset, in bytes, including the invisible characters
-/// after it.
+/// A sign that may start an invocation.
+struct Sign {
+    /// See [`Invocation::sign`].
+    character: char,
+    /// The length of the sign and the invisible characters after it, in bytes.
+    length: usize,
+}
+
+/// Returns the colon or the sign of a menu at a byte offset.
 ///
-/// Returns `None` if another character is there, or if the colon can't start an invocation because
+/// Returns `None` if another character is there, or if the sign can't start an invocation because
 /// it doesn't follow whitespace or an opening bracket. Invisible characters before it are ignored.
-fn colon_length_at(text: &str, offset: usize) -> Option<usize> {
-    // Most colons follow a letter or digit, as in `https:`, and need no closer look.
+fn sign_at(text: &str, offset: usize, menu_sign: Option<char>) -> Option<Sign> {
+    // Most signs follow a letter or digit, as in `https:`, and need no closer look.
     let previous_byte = text.as_bytes()[..offset].last();
     if previous_byte.is_some_and(u8::is_ascii_alphanumeric) {
         return None;
     }
-    // Checked next, so that a long run of invisible characters is trimmed only once, for its colon.
-    let colon = COLONS
-        .iter()
-        .find(|colon| text[offset..].starts_with(**colon))?;
-    let before = &text[..offset];
-    if !may_precede_colon(before) && !may_precede_colon(before.trim_end_matches(is_ignored)) {
+    // Checked next, so that a long run of invisible characters is trimmed only once, for its sign.
+    let typed = text[offset..].chars().next()?;
+    let character = if COLONS.contains(&typed) { ':' } else { typed };
+    if character != ':' && Some(character) != menu_sign {
         return None;
     }
-    let after = &text[offset + colon.len_utf8()..];
+    let before = &text[..offset];
+    if !may_precede_sign(before) && !may_precede_sign(before.trim_end_matches(is_ignored)) {
+        return None;
+    }
+    let after = &text[offset + typed.len_utf8()..];
     let invisible_length = after.len() - trim_invisible_start(after).len();
-    Some(colon.len_utf8() + invisible_length)
+    Some(Sign {
+        character,
+        length: typed.len_utf8() + invisible_length,
+    })
 }
 
 /// Returns whether an invocation may follow text: the text is empty, or ends in whitespace or an
 /// opening bracket.
-fn may_precede_colon(text: &str) -> bool {
+fn may_precede_sign(text: &str) -> bool {
     match text.chars().next_back() {
         Some(last) => last.is_whitespace() || OPENING.contains(&last),
         None => true,
@@ -540,7 +675,18 @@ fn trim_start_keep_indentation(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::Agent;
     use proptest::prelude::*;
+
+    const COMMANDS: Grammar = Grammar {
+        expands_mentions: false,
+        menu: None,
+    };
+
+    const ALL: Grammar = Grammar {
+        expands_mentions: true,
+        menu: None,
+    };
 
     const NAMES: [&str; 7] = [
         "research",
@@ -562,8 +708,8 @@ mod tests {
     fn found(text: &str) -> Vec<(&str, &str)> {
         let invoked = find_invocations(
             text,
-            false,
-            |name, _| NAMES.contains(&name).then_some(()),
+            COMMANDS,
+            |typed| NAMES.contains(&typed.name).then_some(()),
             |_| false,
         );
         invoked
@@ -576,6 +722,15 @@ mod tests {
     /// All names, with inputs after `=`; a stacked command after `+`, a mention after `@`. Smileys
     /// are names, too.
     fn all(text: &str) -> String {
+        all_with_menu(text, None)
+    }
+
+    /// As [`all`], in an agent with a menu, whose sign precedes the same names.
+    fn all_in(agent: &str, text: &str) -> String {
+        all_with_menu(text, Agent::by_name(agent).unwrap().menu.as_ref())
+    }
+
+    fn all_with_menu(text: &str, menu: Option<&'static Menu>) -> String {
         let names = [
             "style",
             "review",
@@ -591,7 +746,12 @@ mod tests {
         ];
         let exists =
             |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
-        let invoked = find_invocations(text, true, |name, _| exists(name).then_some(()), |_| false);
+        let invoked = find_invocations(
+            text,
+            Grammar { menu, ..ALL },
+            |typed| exists(typed.name).then_some(()),
+            |_| false,
+        );
         let shown = invoked.invocations.iter().map(
             |Invocation {
                  form,
@@ -603,7 +763,8 @@ mod tests {
                 InvocationForm::Command => format!("{name}={input}"),
                 InvocationForm::Stacked => format!("+{name}={input}"),
                 InvocationForm::Mention => {
-                    assert!(begins_with_call(&text[range.clone()], name), "{text}");
+                    let typed = &text[range.clone()];
+                    assert!(typed.starts_with(['$', '/']) || begins_with_call(typed, name));
                     format!("@{name}")
                 }
             },
@@ -799,6 +960,81 @@ mod tests {
     }
 
     #[test]
+    fn the_sign_of_an_agents_menu_works_like_a_colon_where_the_agent_takes_it() {
+        for (agent, text, want) in [
+            ("codex", "$review \"a  b\"\n\nc", "review=\"a  b\"\n\nc"),
+            ("codex", "Look.\n$review, a\nb", "review=a\nb"),
+            ("codex", "$review $plan a", "review=a +plan=a"),
+            ("codex", ":review a\n$plan why $5?", "review=a plan=why $5?"),
+            ("codex", "$review why $HOME", "review=why $HOME"),
+            ("codex", "By (\u{200b}$style) it costs $5.", "@style"),
+            ("codex", "By $style.\n```\necho $HOME\n```", "@style"),
+            (
+                "codex",
+                "$review by $v1.2 and\nby $style.",
+                "review=by $v1.2 and\nby $style.",
+            ),
+            ("codex", "/review a, and see /style", ""),
+            ("claude-code", "\n /review a\n:plan b", "review=a plan=b"),
+            (
+                "claude-code",
+                "/review a\n/plan b",
+                "review=a\n/plan b @plan",
+            ),
+            ("claude-code", "See @src/a.rs by /style.", "@style"),
+            ("claude-code", "a\n/style", "@style"),
+            ("claude-code", "$review a, and see $style", ""),
+            ("gemini", "/review a $review", ""),
+        ] {
+            assert_eq!(all_in(agent, text), want, "{agent}: {text}");
+        }
+    }
+
+    #[test]
+    fn variables_paths_and_code_are_no_entries_of_a_menu() {
+        for text in [
+            "$style = 1",
+            "$style .= 'x'",
+            "a\n$style;",
+            "$style->x()",
+            "$style | sort",
+            "$STYLE",
+            "See $(style) and ${style}",
+            "a\n$style a\necho $HOME",
+            "Use $style or $plan.",
+            "Use $style and ${HOME}",
+            "Use $style.\n\nIt reads \"$HOME\".",
+            "name=x for $style",
+            "if (defined $style) {",
+            "  call($style,",
+            "echo $style",
+            "export $style",
+            "WHERE $style",
+            "`$style`",
+            "a\n\n    $style",
+            "```\n$style a\n```",
+            "x$style",
+        ] {
+            assert_eq!(all_in("codex", text), "", "{text}");
+        }
+        for text in [
+            "/style/x",
+            "src/style",
+            "./style",
+            "see ~/style",
+            "/usr/bin is not /style",
+            "In /tmp/x:\nuse /style",
+            "GET /style",
+            "cd /style",
+            "see `/style`",
+            "[x](/style)",
+            "<a>/style</a>",
+        ] {
+            assert_eq!(all_in("claude-code", text), "", "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_prose_or_no_name_alone_mentions_nothing() {
         for text in [
             "x:style",
@@ -883,7 +1119,7 @@ mod tests {
     #[test]
     fn a_command_takes_its_range_and_the_commands_of_a_stack_share_it() {
         let text = "Hi :plan.\n:review :style a :test\n b \n\n:plan\n";
-        let invoked = find_invocations(text, true, |name, _| Some(name.to_owned()), |_| false);
+        let invoked = find_invocations(text, ALL, |typed| Some(typed.name.to_owned()), |_| false);
         let ranges: Vec<_> = invoked
             .invocations
             .iter()
@@ -922,16 +1158,17 @@ mod tests {
             (format!("See :ab{}", ")x".repeat(100_000)), false, 0, 8),
             ("(:x".repeat(100_000), false, 0, 0),
             (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
+            (format!("a{}", " $x".repeat(100_000)), true, 0, 0),
+            (format!("a{}", " $5".repeat(100_000)), true, 0, 0),
+            (lines("\n").replace(':', "$"), true, 1, 1),
         ] {
             let mut looked_up = HashSet::new();
-            let look_up = |name, form| {
-                assert!(
-                    looked_up.insert((name, form == InvocationForm::Mention)),
-                    "{name}"
-                );
+            let look_up = |typed| {
+                assert!(looked_up.insert(typed), "{typed:?}");
                 exists.then_some(())
             };
-            let found = find_invocations(&text, true, look_up, |_| false);
+            let menu = Agent::by_name("codex").unwrap().menu.as_ref();
+            let found = find_invocations(&text, Grammar { menu, ..ALL }, look_up, |_| false);
             assert_eq!(
                 (found.invocations.len(), looked_up.len()),
                 (count, lookups),
@@ -944,7 +1181,7 @@ mod tests {
     fn a_colon_in_a_name_begins_nothing() {
         for text in [":g={：x} a", "See :g={：x} a"] {
             assert_eq!(
-                find_invocations(text, true, |_, _| Some(()), |_| false)
+                find_invocations(text, ALL, |_| Some(()), |_| false)
                     .invocations
                     .len(),
                 1,
@@ -971,7 +1208,7 @@ mod tests {
             let is_ignored_before = |character: char| is_ignored(character) || (character.is_whitespace() && !character.is_control());
             let lines = || text.split(is_line_end).map(|line| line.trim_start_matches(is_ignored_before));
             let mut rest = text.as_str();
-            for Invocation { name, input, .. } in find_invocations(&text, false, |_, _| Some(()), |_| false).invocations {
+            for Invocation { name, input, .. } in find_invocations(&text, COMMANDS, |_| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| begins_with_call(line, name)), "{name:?} in {text:?}");
                 let at = rest.find(input);
                 prop_assert!(at.is_some(), "{input:?} in {text:?}");
@@ -997,7 +1234,7 @@ mod tests {
             let names = ["style", "plan", "要約", "D"];
             let mut end = 0;
             let mut is_within = |start: usize, to: usize| std::mem::replace(&mut end, to) <= start;
-            let invoked = find_invocations(&text, true, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
+            let invoked = find_invocations(&text, ALL, |typed| names.contains(&typed.name).then_some(()), |_| false).invocations;
             for Invocation { form, name, input, range, .. } in &invoked {
                 prop_assert!(names.contains(name));
                 if *form != InvocationForm::Mention {
@@ -1015,7 +1252,7 @@ mod tests {
             let commands = |all: Vec<Invocation<'_, ()>>| -> Vec<String> {
                 all.iter().filter(|one| one.form == InvocationForm::Command).map(|one| one.name.to_owned()).collect()
             };
-            let alone = find_invocations(&text, false, |name, _| names.contains(&name).then_some(()), |_| false).invocations;
+            let alone = find_invocations(&text, COMMANDS, |typed| names.contains(&typed.name).then_some(()), |_| false).invocations;
             prop_assert_eq!(commands(invoked), commands(alone), "{:?}", text);
         }
     }

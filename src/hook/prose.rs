@@ -123,6 +123,19 @@ impl<'t> Lines<'t> {
         !self.is_in_code_span(offset)
     }
 
+    /// Returns whether a name after the sign of a menu, at a byte offset of the current line, can
+    /// be in a sentence: the line has no other word with that sign, and doesn't look like a line
+    /// of a program or a shell.
+    pub(super) fn is_menu_sentence(&self, sign: char, offset: usize) -> bool {
+        let line = &self.text[self.start..self.end];
+        let before = &self.text[self.start..offset];
+        count_signed_words(line, sign) == 1
+            && !line.contains('=')
+            && !line.trim_end().ends_with(['{', '}', ';', '\\'])
+            && !starts_with_shell_command(line)
+            && !ends_in_capitals(before)
+    }
+
     /// Returns whether a byte offset in the current paragraph is between backticks.
     fn is_in_code_span(&mut self, offset: usize) -> bool {
         let cached = &self.code_spans.paragraph;
@@ -207,6 +220,59 @@ fn starts_code_or_quotation(start_of_line: &str) -> bool {
     start_of_line.starts_with('\t')
         || start_of_line.starts_with("    ")
         || start_of_line.trim_start().starts_with('>')
+}
+
+/// Returns how many words outside of fenced code blocks start with the sign of a menu: variables in
+/// the case of `$`, as in `$HOME`, `${HOME}` and `$(ls)`, and absolute paths in the case of `/`.
+pub(super) fn count_signed_words_outside_fences(text: &str, sign: char) -> usize {
+    let mut lines = Lines::new(text);
+    let mut count = 0;
+    while lines.end < text.len() {
+        lines.advance(lines.end);
+        if !lines.is_fenced {
+            count += count_signed_words(&text[lines.start..lines.end], sign);
+        }
+    }
+    count
+}
+
+/// Returns how many words of a text start with the sign of a menu.
+fn count_signed_words(text: &str, sign: char) -> usize {
+    let mut count = 0;
+    for (offset, _) in text.match_indices(sign) {
+        let before = &text[..offset];
+        let after = &text[offset + sign.len_utf8()..];
+        let is_inside_path = sign == '/'
+            && before.ends_with(|last: char| last.is_alphanumeric() || "./~-_".contains(last));
+        let starts_name =
+            after.starts_with(|first: char| first.is_alphabetic() || "_{(".contains(first));
+        if starts_name && !is_inside_path {
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Words that start a line of a shell.
+const SHELL_COMMANDS: &[&str] = &[
+    "$", "alias", "cat", "cd", "chmod", "chown", "cp", "curl", "docker", "echo", "export", "find",
+    "git", "grep", "kubectl", "ls", "make", "mkdir", "mv", "npm", "printf", "python", "read", "rm",
+    "sed", "set", "source", "sudo", "test", "touch", "unset", "wget",
+];
+
+/// Returns whether the first word of a line is a shell's.
+fn starts_with_shell_command(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    SHELL_COMMANDS.contains(&first)
+}
+
+/// Returns whether the last word of a text has only capital letters: a name that follows is part of
+/// a request or a query, as in `GET /users` and `WHERE id > $id`.
+fn ends_in_capitals(text: &str) -> bool {
+    match text.split_whitespace().next_back() {
+        Some(word) => word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase()),
+        None => false,
+    }
 }
 
 /// Returns whether the start of a word is a function call like `validates(` in `validates(:name)`:

@@ -6,7 +6,7 @@ use crate::client::{Client, Ran, assert_contains};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
-use prompt_expander::agents::Agent;
+use prompt_expander::agents::{Agent, MenuMark};
 use prompt_expander::hook::{MAX_LOOKUPS, MAX_PROMPTS};
 use serde_json::{Value, json};
 #[cfg(unix)]
@@ -144,6 +144,78 @@ fn gemini_gets_a_note_that_angle_brackets_may_be_escaped() {
         !context_for(&client, "gemini", "BeforeAgent", ":research a")
             .unwrap()
             .contains(note)
+    );
+}
+
+/// Writes the entry of a prompt into an agent's menu, as `sync` does.
+fn put_entry(client: &Client, folder: &str, name: &str, prompt: &str) {
+    let mark = MenuMark {
+        version: "0.2.0".to_owned(),
+        hash: "9f86d081".to_owned(),
+        library: "3f2a9c0d".to_owned(),
+        prompt: prompt.to_owned(),
+    };
+    let text = format!("---\nname: {name}\n{}---\nA line.\n", mark.to_yaml());
+    client.put(&format!("{folder}/{name}/SKILL.md"), text);
+}
+
+#[test]
+fn an_entry_of_the_agents_menu_invokes_its_prompt_with_the_sign_of_that_menu() {
+    let client = client().prompt("style.md", "Short sentences.");
+    for folder in [".codex/skills", ".claude/skills"] {
+        for name in ["research", "compare", "style", "gone"] {
+            put_entry(&client, folder, name, name);
+        }
+        put_entry(&client, folder, "git-commit", "git/commit");
+    }
+    client.put(
+        ".codex/skills/smile/SKILL.md",
+        "---\nname: smile\n---\nMine.\n",
+    );
+    let of = |name: &str, message: &str| context_for(&client, name, "UserPromptSubmit", message);
+    for (name, typed, expansion) in [
+        ("codex", "$research a \"b  c\" d", "Topic: a \"b  c\" d"),
+        ("codex", "$git-commit now", "Commit.\n\nnow"),
+        ("codex", "$compare criteria=speed x y", "x y by speed"),
+        (
+            "claude-code",
+            "/research a \"b  c\" d",
+            "Topic: a \"b  c\" d",
+        ),
+    ] {
+        assert_eq!(of(name, typed), Some(part(typed, expansion)), "{typed}");
+    }
+    for (name, message) in [("codex", "Use $style."), ("claude-code", "Use /style.")] {
+        assert_contains(
+            &of(name, message).unwrap(),
+            "style` stands for the text below",
+        );
+    }
+    assert_contains(
+        &of("codex", "$compare critera=b a").unwrap(),
+        "Tell the user first: `critera=b` is treated as text; did you mean `criteria=`?",
+    );
+    let both = of("codex", "$git-commit now\n:git/commit now").unwrap();
+    assert_eq!(both.matches("(End of the text").count(), 1, "{both}");
+    for (name, message) in [
+        ("codex", "$smile x"),
+        ("codex", "$gone x"),
+        ("codex", "$reserch x"),
+        ("codex", "$git/commit x"),
+        ("codex", "$../skills/research x"),
+        ("codex", "$HOME/x and $1"),
+        ("codex", "/research x"),
+        ("claude-code", "/smile x"),
+        ("claude-code", "/help"),
+        ("claude-code", "/usr/bin/env x"),
+    ] {
+        assert_eq!(of(name, message), None, "{name}: {message}");
+    }
+    let long = client.prompt("git/commit.md", "x".repeat(10_000));
+    assert_contains(
+        &context_for(&long, "claude-code", "UserPromptSubmit", "/git-commit a").unwrap(),
+        "`/git-commit a` is short for a stored prompt, whose text is longer than this agent accepts from a hook. Before you \
+         answer, call the tool expand_prompt with the name `git/commit`, and the text after it",
     );
 }
 
