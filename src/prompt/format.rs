@@ -7,11 +7,14 @@ pub(super) mod codex;
 mod dropped_text;
 pub(super) mod fabric;
 pub(super) mod fences;
+mod flow;
 pub(super) mod frontmatter;
 pub(super) mod gemini;
 pub(super) mod lenient;
 pub(super) mod markdown;
+mod quotes;
 mod swallowed;
+mod value_line;
 pub(super) mod vscode;
 pub(crate) mod yaml;
 

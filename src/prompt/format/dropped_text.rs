@@ -1,96 +1,46 @@
 //! Finds values that YAML cuts: it reads ` #` as the start of a comment, `!word` as a tag, and
 //! `&word` as an anchor.
 
+use super::flow;
 use super::frontmatter::parse_bool;
-use super::lenient::ValueLine;
+use super::quotes::QUOTES;
+use super::value_line::{ValueLine, ValueLines};
 use super::yaml::{self, Value};
 use crate::prompt::diagnostic::Diagnostic;
 use crate::prompt::limits::MAX_YAML_SIZE;
 use crate::wording::quoted;
 
+/// The characters with which YAML begins a comment, a tag and an anchor.
+const CUTTING: [char; 3] = ['#', '!', '&'];
+
 /// Returns a warning for each value that YAML cuts, e.g. `title: Fix #12`, which it reads as `Fix`.
 ///
-/// `yaml` is the frontmatter, and begins on `first_line` of the file. Only the values of keys and
-/// the items of lists are checked, if they have no quotes and are on one line.
+/// `yaml` is the frontmatter, and begins on `first_line` of the file. The values of keys and the
+/// items of lists are checked, also those that have several lines.
 pub(super) fn dropped_text_warnings(yaml: &str, first_line: usize) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    // Within a value that may have several lines: the indentation that its further lines exceed.
-    let mut value_indent: Option<usize> = None;
-    for (number, line) in (first_line..).zip(yaml.lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let line_indent = line.len() - line.trim_start().len();
-        if value_indent.is_some_and(|indent| line_indent > indent) {
-            continue;
-        }
-        value_indent = None;
-        let Some(value_line) = ValueLine::parse(line) else {
+    if !yaml.contains(CUTTING) {
+        return warnings; // saves the time for most files
+    }
+    let lines: Vec<&str> = yaml.lines().collect();
+    let mut index = 0;
+    while index < lines.len() {
+        let Some(value) = ValueLines::read(&lines[index..]) else {
+            index += 1;
             continue;
         };
-        if may_have_further_lines(value_line.value) {
-            value_indent = Some(value_line.indent());
-        } else if let Some(dropped) = dropped_part(value_line.value) {
-            let warning = dropped_text_warning(&value_line, dropped);
-            warnings.push(warning.with_position(value_line.position(number)));
-        }
+        warnings.extend(dropped_text_warning(&value, first_line + index));
+        index += value.lines.len();
     }
     warnings
 }
 
-/// Returns whether a value is in quotes or brackets, or a block scalar (`|` or `>`), so that the
-/// lines below it may belong to it.
-fn may_have_further_lines(value: &str) -> bool {
-    value.starts_with(['"', '\'', '[', '{', '|', '>'])
-}
-
-/// Returns the first part of a value without quotes that YAML drops: `#12` for `Fix #12`, and
-/// `!important` for `!important look`.
-///
-/// Returns `None` if YAML drops nothing, or only a comment that can't be meant as text: one that is
-/// the whole value, as in `title: # below`, or follows a boolean, as in `required: true # always`.
-fn dropped_part(value: &str) -> Option<&str> {
-    let is_only_comment = value.starts_with("# ");
-    if is_only_comment || !may_be_cut(value) {
-        return None;
-    }
-    let text = text_in_yaml(value)?;
-    if text == value {
-        return None;
-    }
-    let has_tag_or_anchor = value.starts_with(['!', '&']);
-    if has_tag_or_anchor {
-        return value.split_whitespace().next();
-    }
-    let comment = value.strip_prefix(&text)?;
-    Some(comment.trim_start())
-}
-
-/// Returns whether a value has a character with which YAML begins a tag, an anchor or a comment.
-/// Saves the parsing of all other values.
-fn may_be_cut(value: &str) -> bool {
-    value.starts_with(['#', '!', '&']) || value.contains(" #") || value.contains("\t#")
-}
-
-/// Returns the text that YAML reads as a value without quotes, e.g. `Fix` for `Fix #12`. Returns
-/// `None` if it reads a boolean, a list or a map, or is not valid.
-fn text_in_yaml(value: &str) -> Option<String> {
-    // The item of a list, because a comment alone would be an empty document.
-    let item = format!("- {value}");
-    let first_line = 1; // arbitrary, because no position is used
-    let mut budget = MAX_YAML_SIZE;
-    let Value::List(nodes) = yaml::parse(&item, first_line, &mut budget).ok()?.value else {
-        return None;
-    };
-    match nodes.into_iter().next()?.value {
-        Value::Null(text) => Some(text),
-        Value::Scalar { text, .. } if text.is_empty() || parse_bool(&text).is_none() => Some(text),
-        Value::Scalar { .. } | Value::List(_) | Value::Map(_) => None,
-    }
-}
-
-/// Returns the warning that YAML drops a part of a value.
-fn dropped_text_warning(value_line: &ValueLine<'_>, dropped: &str) -> Diagnostic {
+/// Returns a warning if YAML drops a part of a value. `number` is that of its first line.
+fn dropped_text_warning(value: &ValueLines<'_>, number: usize) -> Option<Diagnostic> {
+    let text = value.value();
+    let dropped = dropped_part(&text)?;
+    let joined = value.joined();
+    let value_line = ValueLine::parse(&joined)?;
     let reading = match dropped.chars().next() {
         Some('!') => "a tag",
         Some('&') => "an anchor",
@@ -105,7 +55,138 @@ fn dropped_text_warning(value_line: &ValueLine<'_>, dropped: &str) -> Diagnostic
         quoted(dropped)
     );
     let fix = format!("{} if it is text", value_line.quote_fix());
-    Diagnostic::warning(None, message, fix)
+    let position = value_line.position(number);
+    Some(Diagnostic::warning(Some(position), message, fix))
+}
+
+/// Returns the first part of a value that YAML drops: `#12` for `Fix #12`, and `!important` for
+/// `!important look`. A value that isn't valid YAML is not cut, because it is read as text.
+///
+/// Ignores comments that can't be meant as text: those after a boolean, as in
+/// `required: true # always`, and those with a blank after `#` in a list or after quotes.
+fn dropped_part(value: &str) -> Option<&str> {
+    if value.starts_with(['|', '>']) {
+        return None; // a block scalar
+    }
+    let dropped = CutFinder::new(value).find()?;
+    match parse_value(value)? {
+        Value::Scalar { text, .. } if !text.is_empty() && parse_bool(&text).is_some() => None,
+        Value::Scalar { .. } | Value::Null(_) => Some(dropped),
+        // A list or map without brackets has lines of its own.
+        Value::List(_) | Value::Map(_) if !flow::is_flow(value) => None,
+        Value::List(_) | Value::Map(_) => Some(dropped),
+    }
+}
+
+/// Parses a value as YAML. Returns `None` if it is not valid.
+fn parse_value(value: &str) -> Option<Value> {
+    // The item of a list, because a comment alone would be an empty document.
+    let item = format!("- {}", value.replace('\n', "\n  "));
+    let first_line = 1; // arbitrary, because no position is used
+    let mut budget = MAX_YAML_SIZE;
+    match yaml::parse(&item, first_line, &mut budget).ok()?.value {
+        Value::List(nodes) => Some(nodes.into_iter().next()?.value),
+        _ => None,
+    }
+}
+
+/// Searches a value for the first part that YAML drops.
+struct CutFinder<'v> {
+    /// What is not searched yet.
+    rest: &'v str,
+    /// Whether the value is a list or map in brackets.
+    is_flow: bool,
+    /// Whether the value has neither brackets nor quotes.
+    is_plain: bool,
+    /// Whether a blank, a line break or nothing comes before `rest`.
+    is_after_blank: bool,
+    /// The character before `rest`, without blanks and comments.
+    last_character: Option<char>,
+}
+
+impl<'v> CutFinder<'v> {
+    fn new(value: &'v str) -> CutFinder<'v> {
+        let is_flow = flow::is_flow(value);
+        CutFinder {
+            rest: value,
+            is_flow,
+            is_plain: !is_flow && !value.starts_with(QUOTES),
+            is_after_blank: true,
+            last_character: None,
+        }
+    }
+
+    fn find(mut self) -> Option<&'v str> {
+        while let Some(character) = self.rest.chars().next() {
+            match character {
+                '#' if self.is_after_blank => {
+                    let comment = self.rest.lines().next().unwrap_or_default();
+                    if self.may_be_text(comment) {
+                        return Some(comment);
+                    }
+                    self.rest = &self.rest[comment.len()..];
+                }
+                '!' | '&' if self.is_item_start() => return Some(self.word()),
+                '"' | '\'' if self.is_item_start() => {
+                    self.advance(quoted_length(self.rest, character));
+                }
+                _ => self.advance(character.len_utf8()),
+            }
+        }
+        None
+    }
+
+    /// Moves on by a number of bytes.
+    fn advance(&mut self, length: usize) {
+        let (skipped, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        self.is_after_blank = skipped.ends_with(char::is_whitespace);
+        if !self.is_after_blank {
+            self.last_character = skipped.chars().next_back();
+        }
+    }
+
+    /// Returns whether a comment may be meant as text. In a list, and after quotes, a blank after
+    /// `#` says that it isn't.
+    fn may_be_text(&self, comment: &str) -> bool {
+        self.is_plain || !comment.starts_with("# ")
+    }
+
+    /// Returns whether the value, or an item of a list or map in brackets, begins here.
+    fn is_item_start(&self) -> bool {
+        match self.last_character {
+            None => true,
+            Some('[' | '{' | ',') => self.is_flow,
+            Some(':') => self.is_flow && self.is_after_blank,
+            Some(_) => false,
+        }
+    }
+
+    /// Returns the word that begins here. In a list or map, a comma or bracket ends it.
+    fn word(&self) -> &'v str {
+        let end = self.rest.find(|character: char| {
+            character.is_whitespace() || (self.is_flow && ",]}".contains(character))
+        });
+        &self.rest[..end.unwrap_or(self.rest.len())]
+    }
+}
+
+/// Returns the length of the quoted text with which `text` begins, or that of `text` if no quote
+/// ends it.
+fn quoted_length(text: &str, quote: char) -> usize {
+    let mut characters = text.char_indices().skip(1);
+    while let Some((index, character)) = characters.next() {
+        let is_escape = match quote {
+            '"' => character == '\\',
+            _ => text[index..].starts_with("''"),
+        };
+        if is_escape {
+            characters.next();
+        } else if character == quote {
+            return index + 1;
+        }
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -156,6 +237,13 @@ mod tests {
             ("choices:\n- C\n- F #", "#", "write `- \"F #\"`"),
             ("choices:\n  - #a", "#a", "write `- \"#a\"`"),
             ("a: |\n  x #1\nb: y #2", "#2", "write `b: \"y #2\"`"),
+            ("a:\n  b c\n  d #2", "#2", "write `a: \"b c d #2\"`"),
+            (
+                "tags: [a, !b, c]",
+                "!b",
+                "write `tags: [\"a\", \"!b\", \"c\"]`",
+            ),
+            ("a: \"it\" #2", "#2", "write `a: '\"it\" #2'`"),
         ] {
             let warnings = dropped_text_warnings(yaml, 2);
             assert_eq!(warnings.len(), 1, "{yaml:?}: {warnings:?}");
@@ -181,6 +269,9 @@ mod tests {
             "arguments: # two\n- name: a",
             "title: # below\n  Text",
             "title: Review: the #12",
+            "title: T\n  # one\ntags: [\n  a, # two\n  'it''s #3',\n  b!&c\n]",
+            "title: \"say \\\"hi\\\" #1\"",
+            "arguments:\n  # one\n  - name: a\n  # two\n",
         ] {
             check(yaml, &[]);
         }

@@ -4,6 +4,7 @@
 //! by key ([`lenient`]), so that a mistake in one key doesn't affect the others. Mistakes are
 //! reported as warnings with a fix, not as errors.
 
+use super::value_line::quote_fix;
 use super::yaml::{self, Field, Node, Value, YamlError};
 use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
@@ -248,7 +249,7 @@ impl MapReader<'_> {
                     "{} is a list or a map to YAML; it is read as text",
                     quoted(key)
                 );
-                self.warn(node.position, message, lenient::quote_fix(key, &text));
+                self.warn(node.position, message, quote_fix(key, &text));
                 text
             }
         };

@@ -547,6 +547,125 @@ fn the_repair_of_a_list_quotes_each_item() {
     }
 }
 
+/// Returns the texts in the frontmatter of a prompt.
+fn texts_of(prompt: &Prompt) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    texts.extend(prompt.title.clone());
+    texts.extend(prompt.description.clone());
+    texts.extend(prompt.tags.clone());
+    for argument in &prompt.arguments {
+        texts.push(argument.name.clone());
+        texts.extend(argument.default.clone());
+        texts.extend(argument.choices.clone());
+    }
+    texts
+}
+
+#[test]
+fn a_repair_that_is_pasted_over_a_value_keeps_its_whole_text() {
+    let argument = "description: D\narguments:\n";
+    for (above, value, want) in [
+        (
+            "",
+            "description: Post to the #deploys",
+            &["Post to the #deploys"][..],
+        ),
+        (
+            "",
+            "description:\n  Post to the #deploys",
+            &["Post to the #deploys"],
+        ),
+        (
+            "",
+            "description:\n  #deploys is ours",
+            &["#deploys is ours"],
+        ),
+        (
+            "",
+            "description: first line\n  second #line",
+            &["first line second #line"],
+        ),
+        (
+            "",
+            "description: first: line\n  second #line",
+            &["first: line second #line"],
+        ),
+        ("", "description: &co and\n  more", &["&co and more"]),
+        ("", "description: \"Fix\" #12", &["\"Fix\" #12"]),
+        ("", "description: 'Fix' #12 now", &["'Fix' #12 now"]),
+        ("", "description: \"one\n  two\" #3", &["\"one two\" #3"]),
+        ("description: D\n", "tags: [a, !b]", &["D", "a", "!b"]),
+        ("description: D\n", "tags: [a, &b]", &["D", "a", "&b"]),
+        ("description: D\n", "tags: a, #b", &["D", "a", "#b"]),
+        ("description: D\n", "tags: @a, b", &["D", "@a", "b"]),
+        ("description: D\n", "tags: [a, b #c]", &["D", "a", "b #c"]),
+        (
+            "description: D\n",
+            "tags: [a, #b\n  c]",
+            &["D", "a", "#b c"],
+        ),
+        (
+            "description: D\n",
+            "tags: [\n  F #,\n  C#\n]",
+            &["D", "F #", "C#"],
+        ),
+        (
+            "description: D\n",
+            "tags: [a,\n  @b, c]",
+            &["D", "a", "@b", "c"],
+        ),
+        (
+            "description: D\n",
+            "tags: [\n  @a,\n  # two\n  b\n]",
+            &["D", "@a", "b"],
+        ),
+        (
+            "description: D\n",
+            "tags: [a, \"b, c\", d #e]",
+            &["D", "a", "b, c", "d #e"],
+        ),
+        (
+            "description: D\ntags:\n- a\n",
+            "- b #c",
+            &["D", "a", "b #c"],
+        ),
+        (
+            "description: D\ntags:\n- a\n",
+            "- b\n  #c",
+            &["D", "a", "b #c"],
+        ),
+        (argument, "  - {name: z, default: #x}", &["D", "z", "#x"]),
+        (argument, "  - {name: z, default: !x}", &["D", "z", "!x"]),
+        (
+            argument,
+            "  - {name: z,\n     default: &x y}",
+            &["D", "z", "&x y"],
+        ),
+        (
+            "description: D\n",
+            "arguments: [{name: z, choices: [a, #b]}]",
+            &["D", "z", "a", "#b"],
+        ),
+        (
+            "description: D\narguments:\n  - name: z\n",
+            "    choices: [C#, F #]",
+            &["D", "z", "C#", "F #"],
+        ),
+    ] {
+        let body = if want.contains(&"z") { "{{z}}" } else { "B" };
+        let file = |lines: &str| format!("---\n{above}{lines}\n---\n{body}");
+        let warnings = parse(&file(value)).warnings();
+        assert_eq!(warnings.len(), 1, "{value}: {warnings:?}");
+        let fix = warnings[0].fix.strip_prefix("write `").unwrap();
+        let (repair, _) = fix.rsplit_once('`').unwrap();
+        let before = &value[..value.find(|letter| !"- ".contains(letter)).unwrap()];
+        let before = before.trim_end_matches(if repair.starts_with('-') { "- " } else { "" });
+        let repaired = parse(&file(&format!("{before}{repair}")));
+        assert_eq!(texts_of(&repaired), want, "{repair}");
+        assert_eq!(repaired.warnings(), [], "{repair}");
+    }
+}
+
 #[test]
 fn case_and_blanks_of_a_marker_do_not_matter_and_one_that_is_misspelled_gets_a_warning() {
     let file = |line: &str| format!("---\nmessages: true\n---\nA\n{line}\nB");
@@ -620,7 +739,7 @@ fn what_is_probably_a_mistake_gets_a_warning() {
         ("---\ndescription:Glued\n---\nB", vec![format!("2:13: {}", text("\"Glued\""))]),
         ("---\ndescription: one\ndescription: two\n---\nB", vec!["3:1: `description` appears twice; the last is used; keep one of the two".to_owned()]),
         ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
-        ("---\ndescription: D\n\tT\n---\nB", vec!["2:1: `description` is read as text, because it is not valid YAML; put a text in quotes, or indent all lines of a list with the same number of spaces".to_owned()]),
+        ("---\ndescription: D\n\tT\n---\nB", vec![format!("2:14: {}", text("\"D T\""))]),
         ("---\ndescription: [args]\n---\nB", vec!["2:14: `description` is a list or a map to YAML; it is read as text; write `description: \"[args]\"`".to_owned()]),
         ("---\ndesciption: D\n---\nB", vec!["2:1: unknown key `desciption`; write `description:` if that is meant".to_owned()]),
         ("---\nYou are careful.\n---\nB", vec!["1:1: the lines between the first two `---` have no key such as `description:`; they are part of the prompt's text; write rules as `***`, or give the frontmatter a `description: …`".to_owned()]),

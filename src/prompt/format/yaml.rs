@@ -392,7 +392,7 @@ pub(crate) fn as_key(key: &str) -> String {
 /// Returns whether YAML can represent the text without quotes, even inside `[a, b]`.
 ///
 /// This is stricter than YAML, so some texts are quoted without need.
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     text.starts_with(|first: char| first.is_alphanumeric() || "_./($+".contains(first))
         && !text.ends_with(' ')
         && text

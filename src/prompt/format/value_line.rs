@@ -1,0 +1,322 @@
+//! Finds the values in the lines of frontmatter, and puts quotes around them.
+
+use super::flow;
+use super::quotes::{QUOTES, in_quotes, unquoted};
+use super::yaml::{self, Value};
+use crate::prompt::diagnostic::{Diagnostic, Position};
+use crate::prompt::limits::MAX_YAML_SIZE;
+use crate::wording::quoted;
+
+/// The length of the longest value that a fix quotes, in bytes: that of the longest description of
+/// a skill.
+const MAX_LENGTH_IN_FIX: usize = 1024;
+
+/// A line with a value: that of a key, e.g. `  - name: a: b`, or an item of a list, e.g. `- @x`.
+pub(super) struct ValueLine<'l> {
+    line: &'l str,
+    /// The line without its indentation and list dashes: `name: a: b`.
+    item: &'l str,
+    pub(super) key: Option<&'l str>,
+    pub(super) value: &'l str,
+}
+
+impl<'l> ValueLine<'l> {
+    /// Splits a line such as `  - name: a: b` into its key `name` and its value `a: b`. The key of
+    /// `- @x` is `None`.
+    ///
+    /// Returns `None` if the line has no value, or neither a key nor the dash of a list item.
+    pub(super) fn parse(line: &'l str) -> Option<ValueLine<'l>> {
+        ValueLine::split(line).filter(|value_line| !value_line.value.is_empty())
+    }
+
+    /// Splits a line as [`ValueLine::parse`] does, also if it has no value.
+    fn split(line: &'l str) -> Option<ValueLine<'l>> {
+        let item = line.trim_start_matches([' ', '\t', '-']);
+        let (key, value) = match split_key(item) {
+            Some((key, value)) => (Some(key), value),
+            None if line.trim_start().starts_with("- ") => (None, item.trim_end()),
+            None => return None,
+        };
+        Some(ValueLine {
+            line,
+            item,
+            key,
+            value,
+        })
+    }
+
+    /// Returns the indentation that all further lines of the value exceed, in bytes.
+    fn indent(&self) -> usize {
+        if self.key.is_some() {
+            self.line.len() - self.item.len()
+        } else {
+            self.line.len() - self.line.trim_start().len()
+        }
+    }
+
+    /// Returns whether the line below may belong to the value: it is blank, indented deeper, or
+    /// closes a list or map.
+    fn is_continued_by(&self, line: &str) -> bool {
+        let text = line.trim_start();
+        let closes_value = flow::is_flow(self.value) && text.starts_with([']', '}']);
+        text.is_empty() || closes_value || line.len() - text.len() > self.indent()
+    }
+
+    /// Returns whether the value is in quotes or brackets, or a block scalar, so that also lines
+    /// with a key or a dash may belong to it.
+    fn may_contain_keys(&self) -> bool {
+        self.is_quoted() || flow::is_flow(self.value) || self.value.starts_with(['|', '>'])
+    }
+
+    fn is_quoted(&self) -> bool {
+        self.value.starts_with(QUOTES)
+    }
+
+    /// Returns the position of the value in the file. `number` is that of the line.
+    pub(super) fn position(&self, number: usize) -> Position {
+        Position {
+            line: number,
+            column: self.before_value().chars().count() + 1,
+        }
+    }
+
+    /// Returns the line up to its value.
+    fn before_value(&self) -> &'l str {
+        &self.line[..self.line.trim_end().len() - self.value.len()]
+    }
+
+    /// Returns the fix that puts the value in quotes.
+    pub(super) fn quote_fix(&self) -> String {
+        match self.key {
+            Some(key) => quote_fix(key, self.value),
+            None => write_fix(&format!("- {}", self.value_in_quotes()), self.value),
+        }
+    }
+
+    /// Returns whether the value is a list or map in brackets whose items can be quoted.
+    pub(super) fn is_list_or_map(&self) -> bool {
+        list_or_map_in_quotes(self.key, self.value).is_some()
+    }
+
+    fn value_in_quotes(&self) -> String {
+        value_in_quotes(self.key, self.value)
+    }
+
+    /// Returns the warning that the value is read as a string.
+    pub(super) fn warning(&self, number: usize) -> Diagnostic {
+        let subject = match self.key {
+            Some(key) if self.is_list_or_map() => format!("an item of {}", quoted(key)),
+            Some(key) => format!("the value of {}", quoted(key)),
+            None => format!("the item {}", quoted(self.value)),
+        };
+        let message = format!("{subject} is not valid YAML without quotes, and is read as text");
+        Diagnostic::warning(Some(self.position(number)), message, self.quote_fix())
+    }
+
+    /// Formats the line with its value in quotes: `  - name: "a: b"`.
+    pub(super) fn with_quotes(&self) -> String {
+        let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
+        let item = match self.key {
+            Some(key) => format!("{key}: {}", self.value_in_quotes()),
+            None => self.value_in_quotes(),
+        };
+        format!("{indentation_and_dash}{item}\n")
+    }
+}
+
+/// The keys whose value is text, also in brackets: `title: [WIP] Deploy`.
+const TEXT_KEYS: [&str; 8] = [
+    "argument-hint",
+    "author",
+    "category",
+    "default",
+    "description",
+    "name",
+    "title",
+    "version",
+];
+
+/// The keys whose value is a list without brackets if it has commas: `tags: a, b`.
+const SPLIT_KEYS: [&str; 2] = ["choices", "tags"];
+
+/// Formats a value in quotes: `"a: b"`, or each item of a list, `["C#", "F #"]`.
+fn value_in_quotes(key: Option<&str>, value: &str) -> String {
+    match list_or_map_in_quotes(key, value) {
+        Some(collection) => collection,
+        None => in_quotes(unquoted(value)),
+    }
+}
+
+/// Formats a list or map with its items in quotes. Returns `None` if the value is text.
+fn list_or_map_in_quotes(key: Option<&str>, value: &str) -> Option<String> {
+    let is_text = match key {
+        Some(key) => TEXT_KEYS.contains(&key),
+        None => value.starts_with('['), // the items of a list are texts or maps
+    };
+    if is_text {
+        return None;
+    }
+    let has_items_without_brackets = key.is_some_and(|key| SPLIT_KEYS.contains(&key))
+        && value.contains(',')
+        && !flow::is_flow(value)
+        && !value.starts_with(QUOTES);
+    if has_items_without_brackets {
+        return flow::with_quotes(&format!("[{value}]"));
+    }
+    flow::with_quotes(value)
+}
+
+/// Returns the fix for the value of a key that needs quotes, e.g. `` write `title: "a: b"` ``.
+pub(super) fn quote_fix(key: &str, value: &str) -> String {
+    write_fix(
+        &format!("{key}: {}", value_in_quotes(Some(key), value)),
+        value,
+    )
+}
+
+/// Returns the fix that shows the line to write. `value` is the part of it that needed quotes.
+///
+/// A value that is empty or too long, or a line with control characters, is not shown.
+fn write_fix(line: &str, value: &str) -> String {
+    if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || line.contains(char::is_control) {
+        return "put the value in quotes".to_owned();
+    }
+    format!("write `{line}`")
+}
+
+/// A value and all lines that it is written on.
+pub(super) struct ValueLines<'l> {
+    first: ValueLine<'l>,
+    /// All lines, of which the first may have a key or a dash.
+    pub(super) lines: &'l [&'l str],
+    /// The text of the value on each line, without blank lines and comments.
+    texts: Vec<&'l str>,
+}
+
+impl<'l> ValueLines<'l> {
+    /// Reads the value that begins on the first line or, if a key is alone there, on the next one.
+    ///
+    /// Returns `None` if there is no value, or if it is a list or map with lines of their own.
+    pub(super) fn read(lines: &'l [&'l str]) -> Option<ValueLines<'l>> {
+        let first = ValueLine::split(lines.first()?)?;
+        let is_alone = first.value.is_empty() || is_comment(first.value);
+        let mut texts = Vec::new();
+        if !is_alone {
+            texts.push(first.value);
+        }
+        let mut count = 1;
+        for line in &lines[1..] {
+            if !first.is_continued_by(line) {
+                break;
+            }
+            let is_value_line = !first.may_contain_keys() && ValueLine::split(line).is_some();
+            if is_value_line && is_alone {
+                return None;
+            }
+            if is_value_line {
+                break;
+            }
+            count += 1;
+            let text = line.trim();
+            let is_ignored = text.is_empty() || (is_comment(text) && !first.is_quoted());
+            if !is_ignored {
+                texts.push(text);
+            }
+        }
+        if texts.is_empty() {
+            return None;
+        }
+        Some(ValueLines {
+            first,
+            lines: &lines[..count],
+            texts,
+        })
+    }
+
+    /// Returns the value with a line break between its lines, which have no indentation.
+    pub(super) fn value(&self) -> String {
+        self.texts.join("\n")
+    }
+
+    /// Returns the first line with the texts of the others: `description: Post to the #deploys`.
+    pub(super) fn joined(&self) -> String {
+        if self.texts == [self.first.value] {
+            return self.first.line.to_owned();
+        }
+        let before_value = self.first.before_value().trim_end();
+        format!("{before_value} {}", self.texts.join(" "))
+    }
+
+    /// Returns whether it is a block scalar (`|` or `>`), whose lines are text.
+    pub(super) fn is_block_scalar(&self) -> bool {
+        self.lines.len() > 1 && self.first.value.starts_with(['|', '>'])
+    }
+
+    /// Returns whether the lines, taken alone, are valid YAML for this key.
+    pub(super) fn is_valid(&self) -> bool {
+        // Its own budget, because the caller charges for the whole block when it parses it.
+        let mut budget = MAX_YAML_SIZE;
+        let first_line = 1; // arbitrary, because no position is used
+        let further_lines = self.lines[1..].concat();
+        let yaml = format!("{}{further_lines}", self.first.item);
+        let Ok(node) = yaml::parse(&yaml, first_line, &mut budget) else {
+            return false;
+        };
+        let Some(key) = self.first.key else {
+            return true; // a list item can be anything
+        };
+        match node.value {
+            Value::Map(map) => map.iter().all(|field| field.key == key),
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether a text is a comment that can't be meant as a value: `# below`.
+fn is_comment(text: &str) -> bool {
+    text == "#" || text.starts_with("# ")
+}
+
+/// Splits a line such as `key: value` or `key:value` into its key and value. Returns `None` for
+/// lines such as `https://…`, `std::vec`, `C:\…` and `10:30`.
+pub(super) fn split_key(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let colon = key_end_offset(line)?;
+    let key = line[..colon].trim_end().trim_matches('"');
+    if key.is_empty() || key.starts_with(|first| YAML_INDICATORS.contains(first)) {
+        return None;
+    }
+    Some((key, line[colon + 1..].trim()))
+}
+
+/// The characters that are special in YAML at the start of a key.
+const YAML_INDICATORS: &str = "-?[]{},#&*!|>\"'";
+
+/// Returns the offset of the colon that ends the key of a line:
+///
+/// - the first colon, if it follows a single word: `title:a: b`. This excludes colons in URLs and
+///   paths: `https://…`, `std::vec`, `C:\…`
+/// - otherwise, the first colon before a space or the end of the line: `my key: value`
+fn key_end_offset(line: &str) -> Option<usize> {
+    let first_colon = line.find(':')?;
+    let after_first = &line[first_colon + 1..];
+    let is_address_or_path = after_first.starts_with(['/', ':', '\\']);
+    if is_plain_key(&line[..first_colon]) && !is_address_or_path {
+        return Some(first_colon);
+    }
+    for (colon, _) in line.match_indices(':') {
+        let after_colon = &line[colon + 1..];
+        if after_colon.is_empty() || after_colon.starts_with([' ', '\t']) {
+            return Some(colon);
+        }
+    }
+    None
+}
+
+/// Returns whether a key is a single word that begins with a letter, e.g. `argument-hint`.
+pub(super) fn is_plain_key(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic)
+        && text
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || "_-.".contains(letter))
+}
