@@ -26,7 +26,7 @@ pub(super) enum Extent {
     /// The argument that it names, or the input.
     One,
     /// This many arguments in order of declaration, beginning with the one that it names: 2 for
-    /// `${@:3:2}`.
+    /// `${@:3:2}`, and 0 for a word that no argument takes.
     Count(usize),
     /// The argument that it names and all that are declared after it, as for `${@:3}`.
     Rest,

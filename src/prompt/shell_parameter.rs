@@ -6,6 +6,7 @@
 //! | `$@`, `$ARGUMENTS`, `${@:-default}` | the input |
 //! | `${@:2}` | the words from the second on |
 //! | `${@:2:3}` | three words from the second on |
+//! | `$0`, or a word that the text does not have | nothing |
 
 use super::file_text::truncate_at_boundary;
 use super::placeholder::{DeclaredNames, Extent, FoundName, INPUT};
@@ -17,7 +18,7 @@ const MAX_BRACED_BYTES: usize = 1000;
 /// Parses what follows the `$` of a placeholder: `1`, or `{1:-default}`. The declared arguments are
 /// the words, in order.
 ///
-/// Returns `None` if it isn't a placeholder, or if there is no argument for the word.
+/// Returns `None` if it isn't a placeholder.
 pub(super) fn parse<'b>(rest: &'b str, names: &DeclaredNames<'b>) -> Option<FoundName<'b>> {
     if let Some(after_brace) = rest.strip_prefix('{') {
         let length = truncate_at_boundary(after_brace, MAX_BRACED_BYTES).find('}')?;
@@ -25,7 +26,7 @@ pub(super) fn parse<'b>(rest: &'b str, names: &DeclaredNames<'b>) -> Option<Foun
         return parse_in_braces(&after_brace[..length], after, names);
     }
     let (parameter, after) = rest.split_at(parameter_length(rest));
-    Some(FoundName::new(resolve(parameter, names)?, after))
+    find_parameter(parameter, after, names)
 }
 
 /// Parses the inside of the braces: `1:-default`, `@:2` or `@:2:3`.
@@ -37,20 +38,18 @@ fn parse_in_braces<'b>(
     if let Some((parameter, default)) = inside.split_once(":-") {
         return Some(FoundName {
             default: Some(default),
-            ..FoundName::new(resolve(parameter, names)?, after)
+            ..find_parameter(parameter, after, names)?
         });
     }
     let slice = inside.strip_prefix("@:")?;
     let (start, extent) = match slice.split_once(':') {
-        Some((start, count)) => (start, Extent::Count(count.parse().ok()?)),
+        Some((start, count)) => (start, Extent::Count(parse_number(count)?)),
         None => (slice, Extent::Rest),
     };
     // As in a shell, `${@:0}` begins with the first word, too.
-    let first_word = if start == "0" { "1" } else { start };
-    Some(FoundName {
-        extent,
-        ..FoundName::new(resolve_word(first_word, names)?, after)
-    })
+    let is_zero = parse_number(start)? == 0;
+    let first_word = if is_zero { "1" } else { start };
+    find_words(first_word, extent, after, names)
 }
 
 /// Returns the length of the parameter at the start of a text: 1 for `@x`, 2 for `12x`, and 0 if
@@ -67,16 +66,43 @@ fn parameter_length(text: &str) -> usize {
 /// The parameters that stand for the input.
 const WHOLE_TEXT: [&str; 2] = ["@", "ARGUMENTS"];
 
-/// Returns the name of the argument for a parameter such as `1`, or [`INPUT`] for `@`.
-fn resolve<'n>(parameter: &str, names: &DeclaredNames<'n>) -> Option<&'n str> {
+/// Returns the name for a parameter such as `1`: that of a word or, for `@`, [`INPUT`].
+fn find_parameter<'b>(
+    parameter: &'b str,
+    after: &'b str,
+    names: &DeclaredNames<'b>,
+) -> Option<FoundName<'b>> {
     if WHOLE_TEXT.contains(&parameter) {
-        return Some(INPUT);
+        return Some(FoundName::new(INPUT, after));
     }
-    resolve_word(parameter, names)
+    find_words(parameter, Extent::One, after, names)
 }
 
-/// Returns the name of the argument for a word: that of the first one for `1`.
-fn resolve_word<'n>(number: &str, names: &DeclaredNames<'n>) -> Option<&'n str> {
-    let index = number.parse::<usize>().ok()?.checked_sub(1)?;
-    names.in_order.get(index).copied()
+/// Returns the name of the argument for a word, from which on there may be others: that of the
+/// first argument for `1`. A word without an argument is replaced by nothing.
+///
+/// Returns `None` if it isn't a number.
+fn find_words<'b>(
+    number: &'b str,
+    extent: Extent,
+    after: &'b str,
+    names: &DeclaredNames<'b>,
+) -> Option<FoundName<'b>> {
+    let index = parse_number(number)?.checked_sub(1);
+    let Some(name) = index.and_then(|index| names.in_order.get(index)) else {
+        return Some(FoundName {
+            extent: Extent::Count(0),
+            ..FoundName::new(number, after)
+        });
+    };
+    Some(FoundName {
+        extent,
+        ..FoundName::new(name, after)
+    })
+}
+
+/// Parses a number that consists of digits alone. One that is too large is the largest.
+fn parse_number(text: &str) -> Option<usize> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }

@@ -398,7 +398,7 @@ mod tests {
                 "argument-hint: x",
                 "$0. $1st $0-a $10 $0x",
                 "a b",
-                "a. $1st a-a  $0x",
+                "a. $1st a-a $10 $0x",
             ),
             (
                 "argument-hint: x",
@@ -425,6 +425,24 @@ mod tests {
             check(COMMAND, &file, text, want);
             check(super::parse_skill, &file, text, want);
         }
+    }
+
+    #[test]
+    fn a_number_above_9_is_a_price_and_no_argument() {
+        let hint = "argument-hint: x";
+        for (body, names) in [
+            ("cheap at $20", &["input"][..]),
+            ("$1 at $10 or $ARGUMENTS[12]", &["0", "1"]),
+            (
+                "$9 at $19",
+                &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+            ),
+        ] {
+            let prompt = parsed(COMMAND, &format!("---\n{hint}\n---\n{body}"));
+            assert_eq!(prompt.value_names(), names, "{body}");
+        }
+        let prompt = parsed(super::super::codex::parse_pi, "$1, cheap at $20");
+        assert_eq!(prompt.value_names(), ["1"]);
     }
 
     #[test]

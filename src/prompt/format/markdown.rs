@@ -93,9 +93,9 @@ fn read_included_part(text: &str) -> Result<IncludedPart, Diagnostic> {
     Ok(source.take_included_part())
 }
 
-/// The highest number of a word that a placeholder can refer to. Higher numbers are text, because
-/// they are prices rather than words: `$100`.
-const MAX_WORD_NUMBER: usize = 20;
+/// The highest number of a word that a placeholder can refer to. Higher numbers are no arguments,
+/// because they are prices rather than words: `$20`.
+const MAX_WORD_NUMBER: usize = 9;
 
 /// A Markdown file whose frontmatter is parsed, but whose body is not.
 pub(crate) struct MarkdownSource {
