@@ -149,7 +149,9 @@ fn report_invalid_line(error: &clap::Error, words: &[OsString]) -> ExitCode {
     if !is_help && !io::stdin().is_terminal() && parse::is_hook(words) {
         return ExitCode::SUCCESS; // any other status could make the agent block the message
     }
-    let has_json_option = words.iter().any(|word| word == "--json");
+    let has_json_option = words
+        .iter()
+        .any(|word| word == "--json" || word.as_encoded_bytes().starts_with(b"--json="));
     let reporter = if has_json_option {
         Reporter::for_scripts()
     } else {

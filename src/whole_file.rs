@@ -7,14 +7,16 @@
 //! | another new file (a prompt, a test file, `packs.lock`) | has mode 0666 minus the umask |
 //! | a replaced file | keeps its owner, mode and access control list; the temporary file gets them before its first byte is written |
 //! | a system crash | doesn't lose a file once its write has returned: the file is synced and renamed, and then its folder is synced |
-//! | a killed process | may leave a temporary file, which the next write in the folder deletes |
+//! | a killed process | may leave a temporary file, which the next write in the folder deletes; Ctrl-C deletes it at once where progress is shown |
 //! | symlinks | are resolved by [`follow_symlinks`], which rejects broken ones |
 //!
 //! A process keeps its temporary files locked, so that an unlocked one is known to be a leftover.
 
+use crate::lock::lock;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use tempfile::{NamedTempFile, TempPath};
 
 /// The beginning of the name of a temporary file, which is hidden.
@@ -58,6 +60,20 @@ impl<'f> FileAccess<'f> {
             FileAccess::Program => 0o777,
         }
     }
+}
+
+/// The temporary files of this process, and some that no longer exist.
+static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Deletes the temporary files of this process, which is about to end. Any thread that wants to
+/// create another one waits for the end.
+#[cfg(unix)]
+pub(crate) fn remove_temporary_files() {
+    let files = lock(&TEMPORARY_FILES);
+    for file in files.iter() {
+        _ = fs::remove_file(file);
+    }
+    std::mem::forget(files); // never unlocked
 }
 
 /// A complete and synced temporary file, ready to be renamed to its target. Deleted on drop.
@@ -253,7 +269,7 @@ fn sync_renamed(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Creates and locks an empty temporary file.
+/// Creates and locks an empty temporary file, and adds it to the [`TEMPORARY_FILES`].
 fn create_temporary(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTempFile> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -262,6 +278,8 @@ fn create_temporary(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTe
     _ = access; // unused on other systems
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
+    let mut files = lock(&TEMPORARY_FILES);
+    files.retain(|file| file.exists());
     loop {
         // Unlike `tempfile_in`, `make_in` adds no temporary name to the system's error.
         let file = builder.make_in(folder, |path| options.open(path))?;
@@ -270,6 +288,7 @@ fn create_temporary(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTe
         let lock = file.as_file().try_lock();
         let is_locked_by_other = matches!(lock, Err(TryLockError::WouldBlock));
         if !is_locked_by_other && file.path().exists() {
+            files.push(file.path().to_owned());
             return Ok(file);
         }
     }
@@ -429,6 +448,19 @@ mod tests {
         pending.replace().unwrap();
         other.create().unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_temporary_file_is_known_as_long_as_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = || PendingFile::write(&folder.path().join("a"), b"A", FileAccess::Private);
+        let is_known = |path: &PathBuf| lock(&TEMPORARY_FILES).contains(path);
+        let pending = write().unwrap();
+        let path = pending.path.to_path_buf();
+        assert!(is_known(&path));
+        pending.replace().unwrap();
+        write().unwrap();
+        assert!(!is_known(&path));
     }
 
     #[cfg(unix)]

@@ -53,15 +53,25 @@ fn open_error(path: &Path, error: &io::Error) -> String {
     )
 }
 
+/// Makes the signal HUP no longer end the process, whether there is a file to open again or not.
+pub(super) fn ignore_hangups() {
+    #[cfg(unix)]
+    {
+        let ignored_flag = Arc::default(); // set by the handler, read by nobody
+        // If this fails, the signal still ends the process.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored_flag);
+    }
+}
+
 /// Starts a thread that opens `path` again whenever the process gets the signal HUP, so that `file`
 /// and its clones write there from then on. If `path` can't be opened, they keep the old file, and
-/// a warning is printed. The signal no longer ends the process.
+/// a warning is printed.
 #[cfg(unix)]
 fn reopen_on_hangup(file: AppendedFile, path: std::path::PathBuf) {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGHUP]) else {
         return;
     };
-    // If the thread can't be started, the signal is ignored.
+    // If the thread can't be started, the file stays open.
     let _ = std::thread::Builder::new().spawn(move || {
         for _ in signals.forever() {
             match open_or_create(&path) {

@@ -1,5 +1,6 @@
 # bash ends a word at a colon and at an equals sign: `lang=de` is three words, and only `de` is
-# replaced by a completion. This joins such words, and removes `lang=` from the completions.
+# replaced by a completion. This joins such words, removes `lang=` from the completions, and quotes
+# a space or `#` in them.
 _prompt_expander() {
     local rest=$COMP_LINE words=() index word start=
     for ((index = 0; index <= COMP_CWORD; index++)); do
@@ -19,7 +20,11 @@ _prompt_expander() {
     COMP_WORDS=("${words[@]}")
     COMP_CWORD=$((${#words[@]} - 1))
     _clap_complete_prompt_expander "$1" "$start$2" "$3"
-    COMPREPLY=("${COMPREPLY[@]#"$start"}")
+    for index in "${!COMPREPLY[@]}"; do
+        word=${COMPREPLY[index]#"$start"}
+        [[ $word != *[\ #]* ]] || printf -v word %q "$word"
+        COMPREPLY[index]=$word
+    done
 }
 # With `default`, bash completes paths itself, because it quotes them.
 complete -o bashdefault -o default -F _prompt_expander prompt-expander

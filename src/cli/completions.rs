@@ -87,7 +87,10 @@ pub(super) fn complete_if_requested(
         return None;
     }
     let shell = env::var_os(SHELL_VARIABLE)?;
-    let line = Arc::new(parse_unfinished(unfinished_line, &define_program()));
+    let line = Arc::new(UnfinishedLine {
+        matches: parse_unfinished(unfinished_line, &define_program()),
+        is_quoted_by_shell: shell != "powershell",
+    });
     let hint = hint_for_all_arguments(&shell);
     let folder = env::current_dir().ok();
     // clap itself skips the words up to `--`. It removes the variable from the environment, and
@@ -102,9 +105,16 @@ pub(super) fn complete_if_requested(
     }
 }
 
-/// Returns the completions of an unfinished word. `line` is the unfinished line, as far as it could
-/// be parsed.
-type Completer = fn(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate>;
+/// A line that is completed.
+struct UnfinishedLine {
+    /// What could be parsed.
+    matches: ArgMatches,
+    /// Whether the shell quotes spaces and `#` in a completion.
+    is_quoted_by_shell: bool,
+}
+
+/// Returns the completions of an unfinished word.
+type Completer = fn(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate>;
 
 /// Returns the completer for an argument of a command. Returns `None` if clap itself completes the
 /// argument, or there is nothing to offer.
@@ -133,7 +143,11 @@ fn hint_for_all_arguments(shell: &OsStr) -> Option<ValueHint> {
 
 /// Adds completers to the arguments that need one. They respect the options in `line`. `hint`, if
 /// any, replaces the hints of all arguments.
-fn with_completers(program: Command, line: &Arc<ArgMatches>, hint: Option<ValueHint>) -> Command {
+fn with_completers(
+    program: Command,
+    line: &Arc<UnfinishedLine>,
+    hint: Option<ValueHint>,
+) -> Command {
     // Instead of a command, there may be a prompt's name with a colon.
     let prompt = without_options_between(Arg::new("prompt"));
     let mut program = program.arg(add_completer(prompt, complete_call_without_command, line));
@@ -167,7 +181,7 @@ fn without_options_between(words: Arg) -> Arg {
 }
 
 /// Adds a completer to an argument. Words that aren't UTF-8 aren't completed.
-fn add_completer(argument: Arg, completer: Completer, line: &Arc<ArgMatches>) -> Arg {
+fn add_completer(argument: Arg, completer: Completer, line: &Arc<UnfinishedLine>) -> Arg {
     let line = Arc::clone(line);
     argument.add(ArgValueCompleter::new(
         move |unfinished: &OsStr| match unfinished.to_str() {
@@ -189,8 +203,11 @@ fn set_hint_if_any(argument: Arg, hint: Option<ValueHint>) -> Arg {
 ///
 /// Such a line was parsed as `expand :research top`. If it wasn't, the first word is an unfinished
 /// command, which clap completes.
-fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
-    if line.subcommand_name() == Some("expand") {
+fn complete_call_without_command(
+    line: &UnfinishedLine,
+    unfinished: &str,
+) -> Vec<CompletionCandidate> {
+    if line.matches.subcommand_name() == Some("expand") {
         complete_call(line, unfinished)
     } else {
         Vec::new()
@@ -199,7 +216,7 @@ fn complete_call_without_command(line: &ArgMatches, unfinished: &str) -> Vec<Com
 
 /// Completes a word after a command such as `expand`: first the name of a prompt, and then the
 /// arguments of that prompt.
-fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+fn complete_call(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate> {
     // The last of these words is the unfinished one, so a single word is an unfinished name.
     match words_of_call(line).as_slice() {
         [name, _, ..] => complete_argument(line, name, unfinished),
@@ -209,8 +226,8 @@ fn complete_call(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate
 
 /// Returns the words after a command such as `expand`, including the unfinished one. Returns none
 /// if the line has a different command.
-fn words_of_call(line: &ArgMatches) -> Vec<&String> {
-    let Some((_, command)) = line.subcommand() else {
+fn words_of_call(line: &UnfinishedLine) -> Vec<&String> {
+    let Some((_, command)) = line.matches.subcommand() else {
         return Vec::new();
     };
     match command.try_get_many("words") {
@@ -221,7 +238,7 @@ fn words_of_call(line: &ArgMatches) -> Vec<&String> {
 
 /// Completes the name of a prompt, in the spelling that the user has started: `git/c` to
 /// `git/commit`, and `:git:c` to `:git:commit`.
-fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+fn complete_prompt(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate> {
     let beginning = unfinished.strip_prefix(COLONS).unwrap_or(unfinished);
     let colon = &unfinished[..unfinished.len() - beginning.len()]; // the one that was typed, if any
     let mut candidates = Vec::new();
@@ -243,7 +260,7 @@ fn complete_prompt(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandida
 /// Completes an argument of the prompt `prompt_name`: `de` to `depth=`, and `depth=` to its
 /// choices, e.g. `depth=short`.
 fn complete_argument(
-    line: &ArgMatches,
+    line: &UnfinishedLine,
     prompt_name: &str,
     unfinished: &str,
 ) -> Vec<CompletionCandidate> {
@@ -257,7 +274,7 @@ fn complete_argument(
     let mut candidates = Vec::new();
     for argument in &prompt.arguments {
         if is_plain(&argument.name) {
-            add_candidates(&mut candidates, argument, unfinished);
+            add_candidates(&mut candidates, argument, line, unfinished);
         }
     }
     candidates
@@ -267,6 +284,7 @@ fn complete_argument(
 fn add_candidates(
     candidates: &mut Vec<CompletionCandidate>,
     argument: &Argument,
+    line: &UnfinishedLine,
     unfinished: &str,
 ) {
     let assignment = format!("{}=", argument.name);
@@ -279,7 +297,12 @@ fn add_candidates(
     }
     for choice in &argument.choices {
         let word = format!("{assignment}{choice}");
-        if word.starts_with(unfinished) && is_plain(choice) {
+        let is_offered = if line.is_quoted_by_shell {
+            is_plain(&choice.replace([' ', '#'], "_"))
+        } else {
+            is_plain(choice)
+        };
+        if word.starts_with(unfinished) && is_offered {
             candidates.push(candidate(word, None));
         }
     }
@@ -292,7 +315,7 @@ fn candidate(word: String, description: Option<&str>) -> CompletionCandidate {
 }
 
 /// Completes a tag with all tags of prompts, sorted and without duplicates.
-fn complete_tag(line: &ArgMatches, unfinished: &str) -> Vec<CompletionCandidate> {
+fn complete_tag(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate> {
     let mut tags = BTreeSet::new();
     for found in library_of(line).view().list().found {
         if let Ok(prompt) = found.info().summary {
@@ -315,8 +338,8 @@ fn is_special(character: char) -> bool {
 
 /// Returns the library for the options in an unfinished line and the settings file. Falls back to
 /// the defaults if the options aren't valid yet.
-fn library_of(line: &ArgMatches) -> Library {
-    let mut source = PromptSource::from_line(line).unwrap_or_default();
+fn library_of(line: &UnfinishedLine) -> Library {
+    let mut source = PromptSource::from_line(&line.matches).unwrap_or_default();
     config::load(&mut source);
     source.library()
 }

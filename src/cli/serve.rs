@@ -65,6 +65,7 @@ impl Serve {
     /// If the tap or the log can't be opened, only warns, so that the agent still gets its prompts.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let serve = self.or(source.settings.serve.clone());
+        append::ignore_hangups();
         serve.start_log(reporter);
         let library = serve.library(source);
         reporter.warn_all(library.view().problems()); // e.g. a missing folder

@@ -34,6 +34,9 @@ const SHELL_NOT_FOUND: i32 = 127;
 /// because [`split`] handles them. The list is from git's `prepare_shell_cmd`.
 const SHELL_CHARACTERS: &[u8] = b"|&;<>()$`*?[#~=%";
 
+/// Commands of a shell that run another command, as in `exec vi`.
+const SHELL_COMMANDS: [&str; 2] = ["exec ", "command "];
+
 /// How an editor exited.
 pub(super) struct EditorExit {
     /// The name of the editor, in backticks.
@@ -173,20 +176,26 @@ fn is_this_program(path: &OsStr) -> bool {
 /// Returns the program and the arguments that run a command line, such as that of an editor or a
 /// pager. More arguments can be added at the end.
 ///
-/// Except on Windows, a command line with [`SHELL_CHARACTERS`] is run by a shell, as git does it:
+/// Except on Windows, a command line that [needs a shell](needs_shell) is run as git does it:
 /// `X=1 vi` becomes `sh -c 'X=1 vi "$@"' 'X=1 vi'`, where the last word is the shell's `$0`. Other
 /// command lines are only [split], so that a missing program can be reported.
 pub(super) fn words(command: &OsStr) -> Vec<OsString> {
-    let needs_shell = command
-        .as_encoded_bytes()
-        .iter()
-        .any(|byte| SHELL_CHARACTERS.contains(byte));
-    if !needs_shell || cfg!(windows) || Path::new(command).is_file() {
+    if !needs_shell(command) || cfg!(windows) || Path::new(command).is_file() {
         return split(command);
     }
     let mut script = command.to_owned();
     script.push(r#" "$@""#);
     vec!["sh".into(), "-c".into(), script, command.to_owned()]
+}
+
+/// Returns whether a command line has a meaning only for a shell: it contains one of the
+/// [`SHELL_CHARACTERS`], or begins with one of the [`SHELL_COMMANDS`].
+fn needs_shell(command: &OsStr) -> bool {
+    let bytes = command.as_encoded_bytes();
+    bytes.iter().any(|byte| SHELL_CHARACTERS.contains(byte))
+        || SHELL_COMMANDS
+            .iter()
+            .any(|word| bytes.starts_with(word.as_bytes()))
 }
 
 /// Splits a command line into the program and its arguments, with a shell's quotes and backslashes:
@@ -295,6 +304,8 @@ mod tests {
         for (command, want) in [
             ("X=1 printf %s", "a $b;\n"),
             ("$PRINTF", "a $b;\n"),
+            ("exec printf %s", "a $b;\n"),
+            ("command printf %s", "a $b;\n"),
             ("false || printf '<%s>'", "<a $b;\n>"),
         ] {
             let words = words(OsStr::new(command));

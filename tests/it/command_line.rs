@@ -220,7 +220,12 @@ fn with_json_everything_that_goes_wrong_is_one_object_on_standard_error() {
     assert!(warning.starts_with("no project prompts"), "{warning}");
     assert!(messages.get("error").is_none(), "{messages}");
 
-    for invalid in ["list --json --lenght", "expand --json --arg"] {
+    for invalid in [
+        "list --json --lenght",
+        "expand --json --arg",
+        "token list --json",
+        "token list --json=true",
+    ] {
         let messages = messages_of(&client, invalid, 2);
         let error = messages["error"].as_str().unwrap();
         assert!(

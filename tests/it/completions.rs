@@ -31,7 +31,7 @@ fn library() -> Client {
         .prompt("it`touch evil`.md", "Evil.")
         .prompt(
             "level.md",
-            "---\narguments: [{name: text}, {name: level, choices: [low, high, very high]}]\n---\n{{level}}",
+            "---\narguments: [{name: text}, {name: level, choices: [low, high, very high, 'C #']}]\n---\n{{level}}",
         )
         .prompt("zebra.md", "---\ntags: [work, wo rk]\n---\nZ.");
     std::fs::rename(client.prompts(), client.path("my prompts")).unwrap();
@@ -58,6 +58,7 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
         (&["expand", ":a:"], ":a:b\tA colon."),
         (&["expand", "level", "le"], "level="),
         (&["expand", "level", "level=h"], "level=high"),
+        (&["expand", "level", "level=v"], "level=very high"),
         (&[":level", "le"], "level="),
         (&[":level", "level=low", "t"], "text="),
         (&["：level", "level=h"], "level=high"),
@@ -79,7 +80,7 @@ fn names_arguments_choices_and_tags_are_completed_as_they_are_typed() {
 
 /// Lines that end where Tab is pressed, and their words afterwards; a last word shows that Tab
 /// added a space.
-const LINES: [(&str, &[&str]); 9] = [
+const LINES: [(&str, &[&str]); 11] = [
     ("prompt-expander compl", &["completions"]),
     ("prompt-expander completions fi", &["completions", "fish"]),
     ("prompt-expander expand rese", &["expand", "research"]),
@@ -100,6 +101,14 @@ const LINES: [(&str, &[&str]); 9] = [
     (
         "prompt-expander --prompts 'my prompts' :level text='a b' level=",
         &["--prompts", "my prompts", ":level", "text=a b", "level=+"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' :level level=v",
+        &["--prompts", "my prompts", ":level", "level=very high"],
+    ),
+    (
+        "prompt-expander --prompts 'my prompts' :level level=C",
+        &["--prompts", "my prompts", ":level", "level=C #"],
     ),
     // Names that the shell would run as a command are not offered.
     (

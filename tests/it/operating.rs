@@ -221,6 +221,15 @@ fn a_tap_has_the_connection_and_the_id_of_the_request_and_no_headers() {
 
 #[cfg(unix)]
 #[test]
+fn the_signal_hup_does_not_end_a_server_without_a_log() {
+    let server = HttpServer::start_with(home(), &[]);
+    server.signal(rustix::process::Signal::HUP);
+    server.initialize("2025-11-25");
+    server.stop();
+}
+
+#[cfg(unix)]
+#[test]
 fn the_signal_hup_opens_the_log_and_the_tap_again() {
     let server = HttpServer::start_with(home(), &["--tap", "tap", "--log-file", "log"]);
     server.initialize("2025-11-25");

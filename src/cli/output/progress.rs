@@ -194,6 +194,7 @@ fn explain_interrupts() {
                 activity.erase();
                 print_note(&activity.stop_message());
             }
+            crate::whole_file::remove_temporary_files();
             let _ = signal_hook::low_level::emulate_default_handler(signal); // ends the program
         }
     });

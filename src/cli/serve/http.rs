@@ -1,6 +1,7 @@
 //! `serve --http`: the server over HTTP, for many clients.
 
 use super::options::Serve;
+use crate::cli::append;
 use crate::cli::output::{self, Reporter};
 use crate::cli::source_options::PromptSource;
 use crate::cli::user_folders;
@@ -146,6 +147,7 @@ impl Http {
     ) -> anyhow::Result<()> {
         let address = socket_address(address)?;
         self.require_tokens(address)?;
+        append::ignore_hangups();
         // Printed only when the server is listening, below the line with its address.
         let mut warnings = Vec::new();
         let tap = serve.open_tap().unwrap_or_else(|problem| {
