@@ -13,6 +13,7 @@
 //! | build or edit a file from fields | [`with_fields`], in `fields.rs` |
 //! | convert another program's prompt to Markdown | [`import()`], in `import.rs` and `serialize.rs` |
 //! | find what a reviewer of a text should notice | `notable.rs` |
+//! | write a prompt as a skill | [`Prompt::skill_body`], [`skill_names`], in `skill_body.rs` and `skill_name.rs` |
 //! | warn about likely mistakes | [`Prompt::warnings`], in `lint.rs` and `foreign_syntax.rs` |
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
@@ -42,6 +43,7 @@ mod revision;
 mod serialize;
 mod shell_parameter;
 pub(crate) mod similar;
+mod skill_body;
 mod skill_lint;
 mod skill_name;
 mod template;
@@ -80,6 +82,7 @@ pub(crate) use name::{
 pub use revision::Revision;
 pub(crate) use revision::sha256;
 pub use serialize::{draft, draft_around};
+pub use skill_body::SkillBody;
 pub use skill_name::skill_names;
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};

@@ -1,0 +1,255 @@
+//! The text of a prompt as a skill: the agent itself replaces `$ARGUMENTS` with the words that the
+//! user typed, as Claude Code does.
+
+use super::message::{Piece, Role};
+use super::model::{Argument, Prompt};
+use super::template::{INPUT, MessageTemplate, Placeholder};
+
+/// A setting that Claude Code inserts into every skill. It cannot be escaped.
+const CLAUDE_SETTING: &str = "${CLAUDE_EFFORT}";
+
+/// The text of a prompt as a skill.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SkillBody {
+    /// The text below the frontmatter, with a final line break.
+    pub text: String,
+    /// The names of the arguments that get one word each. The text has them as `$name`.
+    pub arguments: Vec<String>,
+}
+
+/// What replaces the placeholders of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SkillValues {
+    /// All words replace each of them.
+    Input,
+    /// An argument's word replaces its placeholder, and all words that of the input.
+    Words,
+}
+
+impl Prompt {
+    /// Returns the text as a skill. Returns `None` if a skill cannot say the same as the prompt.
+    ///
+    /// It can if the prompt is one message of the user, without attachments and Jinja, and takes
+    /// its input, one required argument, or one word for each argument. There must be no defaults
+    /// and choices, because no agent knows them.
+    pub fn skill_body(&self) -> Option<SkillBody> {
+        let [message] = self.messages.as_slice() else {
+            return None;
+        };
+        let is_text = message.role == Role::User
+            && message.jinja().is_none()
+            && self.attachments.is_empty()
+            && !message.body().contains(CLAUDE_SETTING);
+        if !is_text {
+            return None;
+        }
+        let values = self.skill_values()?;
+        let mut arguments = Vec::new();
+        if values == SkillValues::Words {
+            arguments.extend(self.arguments.iter().map(|argument| argument.name.clone()));
+        }
+        let mut text = message_text(message, values, &arguments)?;
+        if self.appends_input() {
+            if !text.is_empty() {
+                text += self.input_separator();
+            }
+            text += "$ARGUMENTS";
+        }
+        text.push('\n');
+        Some(SkillBody { text, arguments })
+    }
+
+    /// Returns what replaces the placeholders in a skill, or `None` if only this program knows.
+    fn skill_values(&self) -> Option<SkillValues> {
+        if self.arguments.is_empty() {
+            return Some(SkillValues::Input);
+        }
+        if self.gives_one_word_per_argument() && self.arguments.iter().all(is_word) {
+            return Some(SkillValues::Words);
+        }
+        match self.arguments.as_slice() {
+            [only] if only.required && only.choices.is_empty() && !self.takes_input() => {
+                Some(SkillValues::Input)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an argument is any one word, and `$` with its name is a placeholder in Claude
+/// Code.
+fn is_word(argument: &Argument) -> bool {
+    argument.default.is_none()
+        && argument.choices.is_empty()
+        && !argument
+            .name
+            .starts_with(|first: char| first.is_ascii_digit())
+        && argument.name.chars().all(is_word_character)
+}
+
+/// Returns whether Claude Code takes a character for a part of the name before it.
+fn is_word_character(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Returns the text of a message with the placeholders of a skill. Returns `None` if the agent
+/// would replace something else.
+fn message_text(
+    message: &MessageTemplate,
+    values: SkillValues,
+    arguments: &[String],
+) -> Option<String> {
+    let body = message.body();
+    if !message
+        .placeholders()
+        .all(|placeholder| stands_alone(placeholder, body))
+    {
+        return None;
+    }
+    let mut text = String::new();
+    for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
+        match piece {
+            Piece::Text(literal) => push_literal(&mut text, literal, arguments)?,
+            Piece::Value(name) if name != INPUT && values == SkillValues::Words => {
+                text.push('$');
+                text += name;
+            }
+            Piece::Value(_) => text += "$ARGUMENTS",
+        }
+    }
+    Some(text)
+}
+
+/// Returns whether a placeholder can be replaced by `$name`: the text around it neither escapes it
+/// nor continues its name.
+fn stands_alone(placeholder: &Placeholder, body: &str) -> bool {
+    let before = &body[..placeholder.range.start];
+    let after = &body[placeholder.range.end..];
+    placeholder.is_plain()
+        && !before.ends_with('\\')
+        && !after.starts_with(|next| next == '[' || is_word_character(next))
+}
+
+/// Appends text that the agent must leave as it is: a `$` that it would replace gets a backslash.
+/// Returns `None` if the text has such a backslash already, because the agent would remove that.
+fn push_literal(text: &mut String, literal: &str, arguments: &[String]) -> Option<()> {
+    for (index, part) in literal.split('$').enumerate() {
+        if index > 0 {
+            if is_replaced(part, arguments) {
+                if text.ends_with('\\') {
+                    return None;
+                }
+                text.push('\\');
+            }
+            text.push('$');
+        }
+        text.push_str(part);
+    }
+    Some(())
+}
+
+/// Returns whether Claude Code replaces a `$` and the name after it: `ARGUMENTS`, also as the start
+/// of a longer word, a number, or an argument.
+fn is_replaced(after_dollar: &str, arguments: &[String]) -> bool {
+    let end = after_dollar.find(|letter| !is_word_character(letter));
+    let word = &after_dollar[..end.unwrap_or(after_dollar.len())];
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || word.starts_with("ARGUMENTS") || arguments.iter().any(|argument| argument == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SkillBody;
+    use crate::prompt::format::{claude, fabric, gemini};
+    use crate::prompt::{Name, Parse, Prompt};
+
+    /// Returns the body of a skill, with the arguments before it: `a b: Do $a and $b`.
+    fn skill(prompt: &Prompt) -> Option<String> {
+        let SkillBody { text, arguments } = prompt.skill_body()?;
+        let text = text.strip_suffix('\n').unwrap();
+        if arguments.is_empty() {
+            return Some(text.to_owned());
+        }
+        Some(format!("{}: {text}", arguments.join(" ")))
+    }
+
+    fn own(file: &str) -> Prompt {
+        Prompt::parse(Name::new("x").unwrap(), file.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_prompt_that_takes_one_text_or_words_is_a_skill() {
+        for (file, want) in [
+            (
+                "About {{input}}.\n{{input}}",
+                "About $ARGUMENTS.\n$ARGUMENTS",
+            ),
+            ("Review.", "Review.\n\n$ARGUMENTS"),
+            ("---\ntitle: T\n---\n", "$ARGUMENTS"),
+            (
+                "---\narguments: [{name: topic, required: true}]\n---\nOn {{topic}}",
+                "On $ARGUMENTS",
+            ),
+            (
+                "---\narguments: [a, b]\nwords: true\n---\n{{a}}, {{b}} of {{input}}",
+                "a b: $a, $b of $ARGUMENTS",
+            ),
+            (
+                "Costs $5, $5k, $1.50 or $x, of {{input}} and $ARGUMENTS",
+                "Costs \\$5, $5k, \\$1.50 or $x, of $ARGUMENTS and \\$ARGUMENTS",
+            ),
+            (
+                "---\narguments: [a]\nwords: true\n---\n{{a}} $a $ab",
+                "a: $a \\$a $ab",
+            ),
+            (r"Write \{{input}}", "Write {{input}}\n\n$ARGUMENTS"),
+            ("Run !`ls` for {{input}}", "Run !`ls` for $ARGUMENTS"),
+        ] {
+            assert_eq!(skill(&own(file)).as_deref(), Some(want), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_only_this_program_can_expand_is_no_skill() {
+        for file in [
+            "---\narguments: [a]\n---\n{{a}}",
+            "---\narguments: [{name: a, required: true}]\n---\n{{a}} {{input}}",
+            "---\narguments: [{name: a, required: true, choices: [b]}]\n---\n{{a}}",
+            "---\narguments: [{name: a, required: true}, b]\n---\n{{a}} {{b}}",
+            "---\narguments: [{name: a, default: b}]\nwords: true\n---\n{{a}}",
+            "---\narguments: [a-b]\nwords: true\n---\n{{a-b}}",
+            "---\nengine: jinja\n---\n{{ input }}",
+            "---\nattachments: [a.md]\n---\n{{input}}",
+            "---\nmessages: true\n---\n<!-- user -->\na\n<!-- assistant -->\nb",
+            r"Print \$1 of {{input}}",
+            "At ${CLAUDE_EFFORT}: {{input}}",
+            "{{input}}[0]",
+            "---\narguments: [a]\nwords: true\n---\n{{a}}s",
+        ] {
+            assert_eq!(skill(&own(file)), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn the_files_of_other_programs_follow_their_own_rules() {
+        for (parse, file, want) in [
+            (
+                claude::parse_command as Parse,
+                "---\narguments: [a, b]\n---\n$b $a $ARGUMENTS",
+                Some("a b: $b $a $ARGUMENTS"),
+            ),
+            // Claude Code leaves `$1` as it is if there is no such word; this program removes it.
+            (claude::parse_command, "$ARGUMENTS[1]", None),
+            (fabric::parse, "# INPUT:", Some("# INPUT:\n$ARGUMENTS")),
+            (
+                gemini::parse,
+                "prompt = 'Do {{args}}'",
+                Some("Do $ARGUMENTS"),
+            ),
+            (gemini::parse, r"prompt = 'Do \{{args}}'", None),
+        ] {
+            let prompt = parse(&Name::new("x").unwrap(), file).unwrap();
+            assert_eq!(skill(&prompt).as_deref(), want, "{file}");
+        }
+    }
+}
