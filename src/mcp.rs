@@ -226,10 +226,56 @@ pub(crate) struct Resource {
     pub(crate) meta: Option<Value>,
 }
 
-/// Parameters of `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
+/// Parameters of `resources/read`, `resources/subscribe`, `resources/unsubscribe` and `skills/get`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceParams<'l> {
     pub(crate) uri: &'l str,
+}
+
+/// Result of `skills/list` (SEP-2640).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListSkillsResult {
+    pub(crate) skills: Vec<Skill>,
+    /// The cursor of the next page; omitted on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A skill in `skills/list` and `skills/get` (SEP-2640).
+#[derive(Debug, Serialize)]
+pub(crate) struct Skill {
+    /// The URI of its `SKILL.md`.
+    pub(crate) uri: String,
+    pub(crate) frontmatter: SkillFrontmatter,
+    /// All files of the skill. Ours have only the `SKILL.md`.
+    pub(crate) resources: [SkillFile; 1],
+}
+
+/// The frontmatter of a `SKILL.md`, with the same keys and values as in the file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct SkillFrontmatter {
+    pub(crate) name: String,
+    /// Never empty.
+    pub(crate) description: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) argument_hint: String,
+    /// The arguments that get one word each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) arguments: Vec<String>,
+    /// Whether only the user can use the skill.
+    pub(crate) disable_model_invocation: bool,
+}
+
+/// A file of a skill (SEP-2640).
+#[derive(Debug, Serialize)]
+pub(crate) struct SkillFile {
+    pub(crate) uri: String,
+    /// `sha256:` and the hash of the file in hexadecimal digits.
+    pub(crate) digest: String,
+    /// The size in bytes.
+    pub(crate) size: usize,
 }
 
 /// Parameters of `completion/complete`.

@@ -17,6 +17,7 @@ mod prompts;
 mod reply;
 mod resources;
 mod session;
+mod skills;
 mod subscriptions;
 mod tools;
 
@@ -192,7 +193,7 @@ impl Server {
             method: method_name,
             started: Instant::now(),
         };
-        let method = match resolve_method(&pending, &params) {
+        let method = match self.resolve_method(&pending, &params) {
             Ok(method) => method,
             Err(failure) => return pending.fail(failure),
         };
@@ -226,6 +227,26 @@ impl Server {
                 }),
             }),
             MethodHandler::Tool => self.call_tool(pending, context, params),
+        }
+    }
+
+    /// Checks the metadata of a request and finds its method.
+    ///
+    /// # Errors
+    /// Fails if the metadata is invalid, or if the method doesn't exist in the request's [`Era`],
+    /// i.e. in the legacy or the modern versions of the protocol, or with the server's settings.
+    fn resolve_method(
+        &self,
+        request: &PendingRequest,
+        params: &Object,
+    ) -> Result<&'static Method, Failure> {
+        request.era.check_metadata(params)?;
+        match find_method(&request.method) {
+            Some(method) if method.exists(request.era, &self.shared.settings) => Ok(method),
+            _ => Err(Failure::new(
+                FailureKind::MethodNotFound,
+                quoted(&request.method),
+            )),
         }
     }
 
@@ -335,22 +356,6 @@ fn batch_limit_response(id: &Id, reason: &str) -> Response {
     Response::error(Some(id), Era::Legacy.error(failure))
 }
 
-/// Checks the metadata of a request and finds its method.
-///
-/// # Errors
-/// Fails if the metadata is invalid, or if the method doesn't exist in the request's [`Era`], i.e.
-/// in the legacy or the modern versions of the protocol.
-fn resolve_method(request: &PendingRequest, params: &Object) -> Result<&'static Method, Failure> {
-    request.era.check_metadata(params)?;
-    match find_method(&request.method) {
-        Some(method) if method.exists_in(request.era) => Ok(method),
-        _ => Err(Failure::new(
-            FailureKind::MethodNotFound,
-            quoted(&request.method),
-        )),
-    }
-}
-
 /// An entry of the table of methods.
 pub struct Method {
     /// The name used in requests.
@@ -369,9 +374,10 @@ pub struct Method {
 }
 
 impl Method {
-    /// Returns whether the protocol versions of this era have the method.
-    fn exists_in(&self, era: Era) -> bool {
-        self.only_in.is_none_or(|only_era| only_era == era)
+    /// Returns whether the protocol versions of this era have the method, and the server offers it.
+    fn exists(&self, era: Era, settings: &Settings) -> bool {
+        let is_offered = settings.skills || !self.name.starts_with("skills/");
+        is_offered && self.only_in.is_none_or(|only_era| only_era == era)
     }
 
     /// Returns whether clients may cache the results of this method.
@@ -453,11 +459,13 @@ methods! {
     "prompts/list"             None,   Folders Read  None,         Some(VOLATILE), plain(prompts::list);
     "prompts/update"           None,   Write   Write None,         None,           plain(prompt_edits::update);
     "resources/list"           None,   Folders Read  None,         Some(VOLATILE), plain(resources::list);
-    "resources/read"           None,   Files   Read  Some("uri"),  Some(VOLATILE), slow(resources::read);
+    "resources/read"           None,   Files   Read  Some("uri"),  Some(VOLATILE), slow(skills::read);
     "resources/subscribe"      LEGACY, Nothing Read  None,         None,           session(session::subscribe);
     "resources/templates/list" None,   Nothing Read  None,         Some(VOLATILE), plain(resources::templates);
     "resources/unsubscribe"    LEGACY, Nothing Read  None,         None,           session(session::unsubscribe);
     "server/discover"          MODERN, Nothing Read  None,         None,           slow(session::discover);
+    "skills/get"               None,   Folders Read  None,         Some(VOLATILE), plain(skills::get);
+    "skills/list"              None,   Folders Read  None,         Some(VOLATILE), plain(skills::list);
     "subscriptions/listen"     MODERN, Nothing Read  None,         None,           listen;
     "tools/call"               None,   Files   Read  Some("name"), None,           tool;
     "tools/list"               None,   Folders Read  None,         Some(VOLATILE), plain(tools::list);

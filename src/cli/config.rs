@@ -64,7 +64,7 @@ struct KeyValues {
     team: TeamKeys,
 }
 
-const KEYS: [SettingsKey<KeyValues>; 16] = [
+const KEYS: [SettingsKey<KeyValues>; 17] = [
     key("prompts", "prompts", |keys, value| {
         keys.folders.prompts = value.prompt_folders()?;
         Ok(())
@@ -95,6 +95,10 @@ const KEYS: [SettingsKey<KeyValues>; 16] = [
     }),
     key("result-limit", "result-limit", |keys, value| {
         keys.serve.result_limit = Some(value.parsed("CHARACTERS", options::result_limit)?);
+        Ok(())
+    }),
+    key("skills", "skills", |keys, value| {
+        keys.serve.skills = value.flag()?;
         Ok(())
     }),
     key("log-file", "log-file", |keys, value| {

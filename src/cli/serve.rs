@@ -105,6 +105,7 @@ impl Serve {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
             max_part_chars: self.result_limit,
+            skills: self.skills,
             on_notifier_warning: Some(output::print_warning),
             wait_threshold,
         };

@@ -166,6 +166,16 @@ impl Layer {
         list_label: "",
     };
 
+    /// Returns the position of the layer among all layers, lowest first.
+    pub fn rank(self) -> u8 {
+        self.rank
+    }
+
+    /// Returns whether the prompts are in a folder of an agent, which shows them itself.
+    pub fn is_of_agent(self) -> bool {
+        self == Layer::AGENT || self == Layer::PROJECT_AGENT
+    }
+
     /// Returns whether this is one of the two layers of the current project.
     pub fn is_project(self) -> bool {
         self.name == Layer::PROJECT.name

@@ -3,7 +3,7 @@
 
 use super::message::{Piece, Role};
 use super::model::{Argument, Prompt};
-use super::template::{INPUT, MessageTemplate, Placeholder};
+use super::template::{MessageTemplate, Placeholder};
 
 /// A setting that Claude Code inserts into every skill. It cannot be escaped.
 const CLAUDE_SETTING: &str = "${CLAUDE_EFFORT}";
@@ -15,15 +15,6 @@ pub struct SkillBody {
     pub text: String,
     /// The names of the arguments that get one word each. The text has them as `$name`.
     pub arguments: Vec<String>,
-}
-
-/// What replaces the placeholders of a skill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SkillValues {
-    /// All words replace each of them.
-    Input,
-    /// An argument's word replaces its placeholder, and all words that of the input.
-    Words,
 }
 
 impl Prompt {
@@ -43,12 +34,8 @@ impl Prompt {
         if !is_text {
             return None;
         }
-        let values = self.skill_values()?;
-        let mut arguments = Vec::new();
-        if values == SkillValues::Words {
-            arguments.extend(self.arguments.iter().map(|argument| argument.name.clone()));
-        }
-        let mut text = message_text(message, values, &arguments)?;
+        let arguments = self.skill_arguments()?;
+        let mut text = message_text(message, &arguments)?;
         if self.appends_input() {
             if !text.is_empty() {
                 text += self.input_separator();
@@ -59,17 +46,17 @@ impl Prompt {
         Some(SkillBody { text, arguments })
     }
 
-    /// Returns what replaces the placeholders in a skill, or `None` if only this program knows.
-    fn skill_values(&self) -> Option<SkillValues> {
-        if self.arguments.is_empty() {
-            return Some(SkillValues::Input);
-        }
+    /// Returns the names of the arguments that get one word each in a skill. All words replace any
+    /// other placeholder. Returns `None` if only this program can divide them.
+    fn skill_arguments(&self) -> Option<Vec<String>> {
         if self.gives_one_word_per_argument() && self.arguments.iter().all(is_word) {
-            return Some(SkillValues::Words);
+            let names = self.arguments.iter().map(|argument| argument.name.clone());
+            return Some(names.collect());
         }
         match self.arguments.as_slice() {
+            [] => Some(Vec::new()),
             [only] if only.required && only.choices.is_empty() && !self.takes_input() => {
-                Some(SkillValues::Input)
+                Some(Vec::new())
             }
             _ => None,
         }
@@ -93,28 +80,21 @@ fn is_word_character(letter: char) -> bool {
 }
 
 /// Returns the text of a message with the placeholders of a skill. Returns `None` if the agent
-/// would replace something else.
-fn message_text(
-    message: &MessageTemplate,
-    values: SkillValues,
-    arguments: &[String],
-) -> Option<String> {
-    let body = message.body();
-    if !message
-        .placeholders()
-        .all(|placeholder| stands_alone(placeholder, body))
-    {
+/// would replace something else. `arguments` are those that get one word each.
+fn message_text(message: &MessageTemplate, arguments: &[String]) -> Option<String> {
+    let mut placeholders = message.placeholders();
+    if !placeholders.all(|placeholder| stands_alone(placeholder, message.body())) {
         return None;
     }
     let mut text = String::new();
     for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
         match piece {
             Piece::Text(literal) => push_literal(&mut text, literal, arguments)?,
-            Piece::Value(name) if name != INPUT && values == SkillValues::Words => {
+            Piece::Value(name) => {
+                let has_word = arguments.iter().any(|argument| argument == name);
                 text.push('$');
-                text += name;
+                text.push_str(if has_word { name } else { "ARGUMENTS" });
             }
-            Piece::Value(_) => text += "$ARGUMENTS",
         }
     }
     Some(text)

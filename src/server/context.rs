@@ -26,6 +26,8 @@ pub struct Settings {
     /// The maximum number of characters in one part of an `expand_prompt` result, for all clients.
     /// If `None`, known agents get parts as long as they show to their model.
     pub max_part_chars: Option<usize>,
+    /// Whether clients get the prompts as skills, too (SEP-2640).
+    pub skills: bool,
     /// Called once with the reason if change notifications are delayed. If `None`, clients aren't
     /// notified of changes.
     pub on_notifier_warning: Option<fn(&str)>,
@@ -39,6 +41,7 @@ impl Default for Settings {
             may_edit: false,
             page_size: PAGE_SIZE,
             max_part_chars: None,
+            skills: false,
             on_notifier_warning: None,
             wait_threshold: LongestWait::Write,
         }

@@ -1,5 +1,5 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`: the prompts' Markdown source
-//! files.
+//! files. `skills.rs` has those of skills.
 //!
 //! The URI of a prompt is `prompt://` followed by its name, percent-encoded (RFC 3986) except for
 //! `/`. A URI is decoded to a name, which is then looked up in the library, so no part of a URI is
@@ -25,7 +25,7 @@ pub(super) const URI_TEMPLATE: &str = "prompt://{+name}";
 /// The variable in [`URI_TEMPLATE`].
 pub(super) const TEMPLATE_VARIABLE: &str = "name";
 
-const MIME_TYPE: &str = "text/markdown";
+pub(super) const MIME_TYPE: &str = "text/markdown";
 
 /// Handles `resources/list`. Skips broken files and unedited drafts.
 ///
@@ -87,7 +87,7 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
     }] }))
 }
 
-/// Handles `resources/read`. Text files that aren't valid prompts can be read too, so that they can
+/// Handles `resources/read` of a prompt. Text files that aren't valid prompts can be read too, so that they can
 /// be fixed.
 ///
 /// # Errors

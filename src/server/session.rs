@@ -141,8 +141,8 @@ pub(super) fn initialize(
 }
 
 /// Handles `server/discover` (2026-07-28).
-pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
-    let mut capabilities = capabilities();
+pub(super) fn discover(context: &Context, _: Empty) -> Result<Outcome, Failure> {
+    let mut capabilities = capabilities(context);
     capabilities["resources"]["subscribe"] = true.into();
     let result = json!({
         "supportedVersions": MODERN_VERSIONS,
@@ -155,14 +155,19 @@ pub(super) fn discover(_: &Context, _: Empty) -> Result<Outcome, Failure> {
 }
 
 /// Returns the capabilities common to all clients.
-fn capabilities() -> Value {
+fn capabilities(context: &Context) -> Value {
     let list = json!({ "listChanged": true });
-    json!({ "tools": list, "prompts": list, "resources": list, "completions": {} })
+    let mut capabilities =
+        json!({ "tools": list, "prompts": list, "resources": list, "completions": {} });
+    if context.shared.settings.skills {
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });
+    }
+    capabilities
 }
 
 /// Returns the capabilities for a legacy client.
 fn legacy_capabilities(session: &Session, context: &Context) -> Value {
-    let mut capabilities = capabilities();
+    let mut capabilities = capabilities(context);
     if context.may_edit() {
         // An extension: the client can call `prompts/create`, `prompts/update` and
         // `prompts/delete`.

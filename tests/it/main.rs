@@ -97,6 +97,7 @@ mod purge;
 mod readme;
 mod resources;
 mod rm_and_mv;
+mod skills;
 #[cfg(all(unix, feature = "store"))]
 mod store;
 #[cfg(all(unix, feature = "store"))]

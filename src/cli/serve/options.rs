@@ -20,6 +20,11 @@ pub(in crate::cli) struct Serve {
     /// are divided, just below the length at which the agent would truncate them.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     pub(in crate::cli) result_limit: Option<usize>,
+    /// Also offer the prompts as skills over MCP, for clients that show skills but no prompts
+    ///
+    /// A client that shows both would show each prompt twice.
+    #[arg(long)]
+    pub(in crate::cli) skills: bool,
     /// Let agents create, change and delete prompts in your folder, or in the first --prompts
     /// folder
     ///
@@ -100,6 +105,7 @@ impl Serve {
         Serve {
             page_size: self.page_size.or(settings.page_size),
             result_limit: self.result_limit.or(settings.result_limit),
+            skills: self.skills || settings.skills,
             edit: self.edit || settings.edit,
             history: self.history.or(settings.history),
             log_level: self.log_level.or(settings.log_level),
