@@ -5,7 +5,7 @@
 //! `agents/drafts.rs` describes how each agent handles drafts.
 
 use super::output::Reporter;
-use super::pick::{self, Answer, Choice, Purpose};
+use super::pick::{self, Choice, Purpose};
 use super::source_options::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
@@ -73,7 +73,7 @@ impl Compose {
         };
         if let Err(message) = self.compose(source, drafts.terminal_modes, reporter) {
             // If this fails, too, nothing more can be done.
-            _ = pick::show_message(&message, "Any key: go on", drafts.terminal_modes);
+            _ = pick::show_message(&message, drafts.terminal_modes);
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -102,8 +102,8 @@ impl Compose {
         Ok(())
     }
 
-    /// Expands the commands in the draft or, if there are none, lets the user pick a prompt. As the
-    /// last step, replaces the draft, unless the user cancels.
+    /// Expands the commands in the draft and shows the result or, if there are none, lets the user
+    /// pick a prompt. As the last step, replaces the draft, unless the user cancels.
     fn expand_draft(
         &self,
         source: anyhow::Result<&PromptSource>,
@@ -114,7 +114,7 @@ impl Compose {
         let old = self.read_draft()?;
         let draft = str::from_utf8(&old).context("the draft is not UTF-8")?;
         let choice = match expand_commands(&view, draft)? {
-            Some(expanded) => confirm_warnings(expanded, terminal_modes)?,
+            Some(expanded) => pick::confirm(&view, expanded, purpose("", terminal_modes))?,
             None => pick_prompt(&view, draft, terminal_modes, reporter)?,
         };
         match choice {
@@ -216,16 +216,13 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
     }))
 }
 
-/// Uses an expanded draft. If there are warnings, shows them first, and lets the user cancel.
-fn confirm_warnings(expanded: ExpandedPrompt, terminal_modes: &str) -> anyhow::Result<Choice> {
-    if !expanded.warnings.is_empty() {
-        let message = expanded.warnings.join("\n\n");
-        let key_help = "Any key: go on. Esc: keep the draft.";
-        if pick::show_message(&message, key_help, terminal_modes)? == Answer::Cancel {
-            return Ok(Choice::Nothing);
-        }
+/// Returns what the picker is used for: a draft, of which `text` is the input.
+fn purpose(text: &str, terminal_modes: &'static str) -> Purpose {
+    Purpose {
+        text: text.to_owned(),
+        is_draft: true,
+        exit_sequence: terminal_modes,
     }
-    Ok(Choice::Use(expanded.prompt))
 }
 
 /// Lets the user pick a prompt, with the draft as its input. If the draft begins with a misspelled
@@ -245,15 +242,10 @@ fn pick_prompt(
         query = name;
         input = text.trim_start();
     }
-    let purpose = Purpose {
-        text: input.to_owned(),
-        is_draft: true,
-        exit_sequence: terminal_modes,
-    };
     pick::choose(
         view,
         query,
-        purpose,
+        purpose(input, terminal_modes),
         &|found, request| {
             let mut expanded = pick::expand(found, request)?;
             expanded

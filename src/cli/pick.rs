@@ -25,7 +25,6 @@ use crate::prompt::Call;
 use anyhow::{Context, bail};
 use choices::Choices;
 use clap::Args;
-use keys::Key;
 use state::{Chosen, Effect, State, Step};
 use std::io;
 use std::process::ExitCode;
@@ -177,28 +176,24 @@ fn edit(state: &mut State, text: &str, reporter: &Reporter) {
     }
 }
 
-/// The user's response to a message.
-#[derive(PartialEq)]
-pub(super) enum Answer {
-    Continue,
-    Cancel,
+/// Shows an expansion of the draft until the user uses, edits or rejects it.
+///
+/// # Errors
+/// Fails if the terminal can't be used.
+pub(super) fn confirm(
+    view: &View,
+    expanded: ExpandedPrompt,
+    purpose: Purpose,
+) -> anyhow::Result<Choice> {
+    let mut state = State::new(Choices::new(view), "", purpose).with_expansion(expanded);
+    read_choice(&mut state, &expand).context("the terminal cannot be used")
 }
 
-/// Shows a message on the terminal until a key is pressed. Esc and Ctrl-C cancel, and any other key
-/// continues.
-///
-/// `key_help` is the last line on the screen, and says what the keys do. `exit_sequence` is
+/// Shows a message on the terminal until a key is pressed. `exit_sequence` is
 /// [`Purpose::exit_sequence`].
-pub(super) fn show_message(
-    message: &str,
-    key_help: &str,
-    exit_sequence: &str,
-) -> io::Result<Answer> {
+pub(super) fn show_message(message: &str, exit_sequence: &str) -> io::Result<()> {
     let mut terminal = Terminal::new(exit_sequence)?;
-    let key = terminal
-        .read_key(|columns, rows| frame::message_frame(message, key_help, columns, rows))?;
-    if matches!(key, Key::Escape | Key::Control('c')) {
-        return Ok(Answer::Cancel);
-    }
-    Ok(Answer::Continue)
+    terminal
+        .read_key(|columns, rows| frame::message_frame(message, "Any key: go on", columns, rows))?;
+    Ok(())
 }

@@ -247,23 +247,25 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
         .prompt("style.md", "Short words.")
         .prompt("nested.md", "See:\n:review this");
     let compose = "$PROGRAM compose $FILE";
-    let taken = ("`:review`, which the agent's hook expands", " ");
+    let taken = ("`:review`, which the agent's hook expands", "\r");
     for (draft, keys, want) in [
         (
             "Hello.\n:review the parser\n",
-            &[][..],
+            &[("the parser", "\r")][..],
             "Hello.\nReview this.\n\nthe parser",
         ),
         (
             ":review :style a b :style.",
-            &[],
+            &[("Enter use", "\r")],
             "Review this.\n\na b :style.\n\nShort words.\n\na b :style.",
         ),
         (
             ":review a\n\n:style",
-            &[],
+            &[("Enter use", "\r")],
             "Review this.\n\na\n\nShort words.",
         ),
+        (":review a", &[("e edit", "\x0f")], "edited"),
+        (":review a", &[("e edit", "\x1b")], ":review a"),
         (":nested", &[taken], "See:\n:review this"),
         (":nested", &[(taken.0, "\x1b")], ":nested"),
         (

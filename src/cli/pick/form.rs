@@ -97,6 +97,8 @@ pub(super) struct Form {
     pub(super) fields: Vec<FormField>,
     /// The index of the field that has the focus.
     pub(super) current: usize,
+    /// Whether the user has edited a value.
+    pub(super) is_changed: bool,
 }
 
 impl Form {
@@ -126,6 +128,7 @@ impl Form {
             found,
             fields,
             current: first_empty.unwrap_or(0),
+            is_changed: false,
             prompt: Arc::clone(&prompt),
         })
     }
@@ -166,7 +169,10 @@ impl Form {
             Key::BackTab | Key::PageUp => self.move_focus(Direction::Backward),
             Key::Up => self.select_choice_or_move_focus(Direction::Backward),
             Key::Down => self.select_choice_or_move_focus(Direction::Forward),
-            _ => self.fields[self.current].edit(key),
+            _ => {
+                self.fields[self.current].edit(key);
+                self.is_changed = true;
+            }
         }
     }
 
@@ -182,6 +188,7 @@ impl Form {
             self.move_focus(direction);
         } else {
             field.select_choice(direction);
+            self.is_changed = true;
         }
     }
 }

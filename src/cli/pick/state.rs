@@ -21,6 +21,16 @@ pub(super) struct Chosen {
     pub(super) top_row: usize,
 }
 
+impl Chosen {
+    fn of(expanded: ExpandedPrompt) -> Chosen {
+        Chosen {
+            text: expanded.prompt,
+            warnings: expanded.warnings,
+            top_row: 0,
+        }
+    }
+}
+
 /// The screen that the picker shows.
 pub(super) enum Step {
     List,
@@ -110,6 +120,12 @@ impl State {
         }
     }
 
+    /// Shows an expansion as the first step.
+    pub(super) fn with_expansion(mut self, expanded: ExpandedPrompt) -> State {
+        self.step = Step::Chosen(Chosen::of(expanded));
+        self
+    }
+
     /// Returns the selected prompt, or `None` if no prompt matches the query.
     pub(super) fn selected_prompt(&self) -> Option<&Found> {
         let index = self.matching.get(self.selected)?;
@@ -155,7 +171,7 @@ impl State {
         let opens_draft = self.purpose.is_draft && *key == Key::Control('o');
         match self.step {
             Step::Chosen(_) => self.press_in_text(key),
-            Step::List if opens_draft => Effect::End(Choice::EditDraft),
+            Step::List if opens_draft => self.edit_draft(),
             Step::List => self.press_in_list(key),
             Step::Form(_) => self.press_in_form(key),
         }
@@ -179,6 +195,21 @@ impl State {
             _ => return self.edit_query(key),
         };
         Effect::None
+    }
+
+    /// Opens the draft in the editor or, if the user has changed the form of the selected prompt and
+    /// left it, the expansion.
+    fn edit_draft(&mut self) -> Effect {
+        let Some(found) = self.selected_prompt().cloned() else {
+            return Effect::End(Choice::EditDraft);
+        };
+        match self.take_left_form(&found) {
+            Some(form) if form.is_changed => {
+                self.step = Step::Form(form);
+                self.expand_form(DraftResult::Edit)
+            }
+            _ => Effect::End(Choice::EditDraft),
+        }
     }
 
     /// Edits the query, which is a single line. A change selects the best match.
@@ -292,7 +323,7 @@ impl State {
             Key::Character('c') if !self.purpose.is_draft => {
                 return Effect::End(Choice::Copy(chosen.text.clone()));
             }
-            Key::Escape => self.leave_text(),
+            Key::Escape => return self.leave_text(),
             Key::Up => chosen.top_row = chosen.top_row.saturating_sub(1),
             Key::Down => chosen.top_row += 1,
             Key::PageUp => chosen.top_row = chosen.top_row.saturating_sub(PAGE_ROWS),
@@ -302,12 +333,18 @@ impl State {
         Effect::None
     }
 
-    /// Returns from the text to the form, or to the list if the form has no fields.
-    fn leave_text(&mut self) {
-        self.step = match self.left_form.take() {
-            Some(form) if !form.fields.is_empty() => Step::Form(form),
-            _ => Step::List,
+    /// Returns from the text to the form, or to the list if the form has no fields. If the text is
+    /// the first step, cancels.
+    fn leave_text(&mut self) -> Effect {
+        let Some(form) = self.left_form.take() else {
+            return Effect::End(Choice::Nothing);
         };
+        self.step = if form.fields.is_empty() {
+            Step::List
+        } else {
+            Step::Form(form)
+        };
+        Effect::None
     }
 
     /// Switches to another step. If this leaves the form, keeps what was typed there.
@@ -333,11 +370,7 @@ impl State {
                 DraftResult::Edit => Choice::Edit(expanded.prompt),
             });
         }
-        self.go_to(Step::Chosen(Chosen {
-            text: expanded.prompt,
-            warnings: expanded.warnings,
-            top_row: 0,
-        }));
+        self.go_to(Step::Chosen(Chosen::of(expanded)));
         Effect::None
     }
 }
@@ -589,14 +622,18 @@ mod tests {
         typed(&mut state, &[Key::Tab, Key::Control('o')]);
         assert!(shown(&mut state, 40, 8).contains("`options` needs a value"));
         typed(&mut state, &letters("a or b"));
-        let Effect::Expand(found, call) = state.press(&Key::Control('o')) else {
-            panic!("{}", shown(&mut state, 40, 8));
-        };
-        let effect = state.show_result(expand(&found, &call));
-        assert!(
-            matches!(&effect, Effect::End(Choice::Edit(text)) if text == "a or b by cost."),
-            "{effect:?}"
-        );
+        // Also after Esc, in the list.
+        for keys in [&[][..], &[Key::Escape]] {
+            typed(&mut state, keys);
+            let Effect::Expand(found, call) = state.press(&Key::Control('o')) else {
+                panic!("{}", shown(&mut state, 40, 8));
+            };
+            let effect = state.show_result(expand(&found, &call));
+            assert!(
+                matches!(&effect, Effect::End(Choice::Edit(text)) if text == "a or b by cost."),
+                "{effect:?}"
+            );
+        }
     }
 
     #[test]
