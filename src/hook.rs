@@ -168,23 +168,35 @@ fn analyze<'m>(view: &View, message: &'m str, menu: Option<AgentMenu<'_>>) -> Me
         withheld_hint: None,
     };
     let Invoked {
-        invocations,
+        mut invocations,
         unknown_command,
     } = find_invocations(
         message,
         Grammar {
             expands_mentions: view.expands_mentions(),
-            menu: menu.and_then(|menu| menu.agent.menu.as_ref()),
+            agent: menu.map(|menu| menu.agent),
         },
         |typed| resolver.look_up(typed),
         is_builtin,
     );
+    if let Some(menu) = menu {
+        invocations.retain(|invocation| !is_expanded_by_server(menu.agent, invocation));
+    }
     MessageAnalysis {
         invocations,
         // Both after `find_invocations`, which calls the resolver.
         misspelled: unknown_command.and_then(|typed| resolver.find_similar(typed)),
         withheld_hint: resolver.withheld_hint,
     }
+}
+
+/// Returns whether an agent's own menu already gives the model the right text: that of a prompt of
+/// our server, whose words are at most one.
+fn is_expanded_by_server(agent: &Agent, invocation: &Invocation<'_, Found>) -> bool {
+    let may_lose_words = invocation
+        .input
+        .contains(|c: char| c.is_whitespace() || c == '=');
+    agent.server_prompt(invocation.name).is_some() && !may_lose_words
 }
 
 /// Resolves the names in a message to prompts.
@@ -212,6 +224,9 @@ impl NameResolver<'_> {
             return self.look_up_prompt(typed.name, typed.is_mention);
         }
         let menu = self.menu?;
+        if let Some(name) = menu.agent.server_prompt(typed.name) {
+            return self.look_up_prompt(name, typed.is_mention);
+        }
         let name = menu.agent.prompt_of_menu_entry(typed.name, menu.system)?;
         self.look_up_prompt(&name, typed.is_mention)
     }
@@ -460,11 +475,17 @@ fn expansion_part(
     };
     let text = expansion.messages.into_text();
     let mut part = explain_expansion(agent, &typed, invocation.form, &text, found.layer);
+    if agent.server_prompt(invocation.name).is_some() {
+        part += &format!("{SEPARATOR}{INCOMPLETE_COPY}");
+    }
     for warning in expansion.warnings {
         part += &format!("{SEPARATOR}Tell the user first: {warning}");
     }
     part
 }
+
+/// Follows the expansion of a prompt that the agent has also requested from our server.
+const INCOMPLETE_COPY: &str = "The message has another copy of this text, in which words of the user are missing. Ignore that copy.";
 
 /// Returns a note for the model about a prompt whose file can't be read.
 fn unreadable_note(typed: &str, found: &Found, error: &Diagnostic) -> String {

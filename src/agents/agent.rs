@@ -47,6 +47,9 @@ pub struct Agent {
     pub menu_template: Option<MenuTemplate>,
     /// How the agent's own menu gets entries for prompts, if only this agent would read them.
     pub menu: Option<Menu>,
+    /// What precedes the name of a prompt of our server in the agent's menu, if the agent divides
+    /// the words after it at blanks: the server then gets only some of them.
+    pub(super) server_prompt_prefixes: &'static [&'static str],
     /// How the agent opens a draft message in an editor, if that is known.
     pub drafts: Option<Drafts>,
     /// Which messages reach the model when a prompt is picked from the agent's menu.
@@ -170,6 +173,7 @@ impl Agent {
         part_limit: None,
         menu_template: None,
         menu: None,
+        server_prompt_prefixes: &[],
         drafts: None,
         menu_messages: MenuMessages::All,
         launch: Launch::BY_EDITOR,

@@ -87,6 +87,8 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             "clear", "compact", "config", "help", "init", "mcp", "memory", "model", "review",
         ],
     }),
+    // `/mcp__prompts__research words`; the other one is that of the plugin's server.
+    server_prompt_prefixes: &["mcp__prompts__", "mcp__plugin_prompt-expander_prompts__"],
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {
             folder.starts_with("claude-") && has_affixes(file, "claude-prompt-", ".md")

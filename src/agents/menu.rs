@@ -111,6 +111,14 @@ impl Agent {
         Some(settings_folder.join(self.menu.as_ref()?.folder))
     }
 
+    /// Returns the name of the prompt of our server that has this name in the agent's menu, e.g.
+    /// `research` for `mcp__prompts__research` in Claude Code. Returns `None` if the name is not
+    /// that of such a prompt, or if the server gets all of the words after it.
+    pub fn server_prompt<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let mut prefixes = self.server_prompt_prefixes.iter();
+        prefixes.find_map(|prefix| name.strip_prefix(prefix))
+    }
+
     /// Returns the name of the prompt for which `sync` has written the menu entry with this name.
     /// Returns `None` if there is no such entry. Never looks outside of the menu's folder.
     pub fn prompt_of_menu_entry(&self, name: &str, system: &System) -> Option<String> {

@@ -20,7 +20,7 @@ use super::prose::{
     Lines, OPENING, count_signed_words_outside_fences, is_ignored, is_line_end,
     trim_invisible_start,
 };
-use crate::agents::{Menu, SignPlace};
+use crate::agents::{Agent, SignPlace};
 use crate::prompt::COLONS;
 use memchr::memchr3_iter;
 use std::cell::OnceCell;
@@ -99,8 +99,8 @@ pub(super) struct Invoked<'t, T> {
 pub(super) struct Grammar {
     /// Whether to find mentions and stacks.
     pub(super) expands_mentions: bool,
-    /// The agent's own menu, if its sign can precede a name.
-    pub(super) menu: Option<&'static Menu>,
+    /// The agent whose menu has another sign that can precede a name.
+    pub(super) agent: Option<&'static Agent>,
 }
 
 /// A name in a message that may be that of a prompt.
@@ -127,6 +127,7 @@ pub(super) fn find_invocations<'t, T: Clone>(
         grammar,
         lines: Lines::new(text),
         names: NameCache {
+            agent: grammar.agent,
             look_up,
             results: HashMap::new(),
         },
@@ -140,7 +141,8 @@ pub(super) fn find_invocations<'t, T: Clone>(
             unknown_command: None,
         },
     };
-    let menu_sign = grammar.menu.map(|menu| menu.sign);
+    let menu = grammar.agent.and_then(|agent| agent.menu.as_ref());
+    let menu_sign = menu.map(|menu| menu.sign);
     for word in words_after_signs(text, menu_sign) {
         if reader.candidate_count == MAX_CANDIDATES {
             break;
@@ -334,7 +336,7 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
     }
 
     fn sign_place(&self) -> Option<SignPlace> {
-        Some(self.grammar.menu?.sign_place)
+        Some(self.grammar.agent?.menu.as_ref()?.sign_place)
     }
 
     /// Returns whether a name is probably a symbol or a variable in code: the rest of its line
@@ -383,6 +385,7 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
 
 /// Looks up names, each of them once, and at most [`MAX_LOOKUPS`].
 struct NameCache<'t, T, L> {
+    agent: Option<&'static Agent>,
     look_up: L,
     /// The results of earlier lookups.
     results: HashMap<TypedName<'t>, Option<T>>,
@@ -400,9 +403,8 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> NameCache<'t, T, L> {
             InvocationForm::Command | InvocationForm::Stacked => names_for_command(word.text),
         };
         for name in names {
-            // A name in a menu has no slash. Paths need no lookup.
-            if word.is_of_menu() && name.contains('/') {
-                continue;
+            if word.is_of_menu() && self.is_path(name) {
+                continue; // needs no lookup
             }
             let found = self.get(TypedName {
                 sign: word.sign,
@@ -414,6 +416,15 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> NameCache<'t, T, L> {
             }
         }
         None
+    }
+
+    /// Returns whether a word with the menu's sign is a path: no entry of ours has a slash.
+    fn is_path(&self, word: &str) -> bool {
+        let is_server_prompt = match self.agent {
+            Some(agent) => agent.server_prompt(word).is_some(),
+            None => false,
+        };
+        word.contains('/') && !is_server_prompt
     }
 
     /// Returns the prompt with a name. Once [`MAX_LOOKUPS`] names were looked up, further ones are
@@ -680,12 +691,12 @@ mod tests {
 
     const COMMANDS: Grammar = Grammar {
         expands_mentions: false,
-        menu: None,
+        agent: None,
     };
 
     const ALL: Grammar = Grammar {
         expands_mentions: true,
-        menu: None,
+        agent: None,
     };
 
     const NAMES: [&str; 7] = [
@@ -727,10 +738,10 @@ mod tests {
 
     /// As [`all`], in an agent with a menu, whose sign precedes the same names.
     fn all_in(agent: &str, text: &str) -> String {
-        all_with_menu(text, Agent::by_name(agent).unwrap().menu.as_ref())
+        all_with_menu(text, Agent::by_name(agent))
     }
 
-    fn all_with_menu(text: &str, menu: Option<&'static Menu>) -> String {
+    fn all_with_menu(text: &str, agent: Option<&'static Agent>) -> String {
         let names = [
             "style",
             "review",
@@ -748,7 +759,7 @@ mod tests {
             |name: &str| names.contains(&name.replace(':', "/").as_str()) || is_smiley(name);
         let invoked = find_invocations(
             text,
-            Grammar { menu, ..ALL },
+            Grammar { agent, ..ALL },
             |typed| exists(typed.name).then_some(()),
             |_| false,
         );
@@ -1167,8 +1178,8 @@ mod tests {
                 assert!(looked_up.insert(typed), "{typed:?}");
                 exists.then_some(())
             };
-            let menu = Agent::by_name("codex").unwrap().menu.as_ref();
-            let found = find_invocations(&text, Grammar { menu, ..ALL }, look_up, |_| false);
+            let agent = Agent::by_name("codex");
+            let found = find_invocations(&text, Grammar { agent, ..ALL }, look_up, |_| false);
             assert_eq!(
                 (found.invocations.len(), looked_up.len()),
                 (count, lookups),

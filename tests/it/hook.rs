@@ -220,6 +220,32 @@ fn an_entry_of_the_agents_menu_invokes_its_prompt_with_the_sign_of_that_menu() {
 }
 
 #[test]
+fn a_prompt_of_the_server_in_the_menu_of_claude_code_gets_all_words() {
+    let client = client();
+    let of = |message: &str| context_for(&client, "claude-code", "UserPromptSubmit", message);
+    let note = "The message has another copy of this text, in which words of the user are missing. Ignore that copy.";
+    for (typed, expansion) in [
+        ("/mcp__prompts__research a \"b  c\"", "Topic: a \"b  c\""),
+        ("/mcp__prompts__git/commit now, all", "Commit.\n\nnow, all"),
+        (
+            "/mcp__plugin_prompt-expander_prompts__compare criteria=a b",
+            "b by a",
+        ),
+    ] {
+        let want = format!("{}\n\n{note}", part(typed, expansion));
+        assert_eq!(of(typed), Some(want), "{typed}");
+    }
+    for typed in [
+        "/mcp__prompts__research",
+        "/mcp__prompts__research one",
+        "/mcp__prompts__nothing a b",
+        "/mcp__other__research a b",
+    ] {
+        assert_eq!(of(typed), None, "{typed}");
+    }
+}
+
+#[test]
 fn a_prompt_without_a_command_that_exists_has_no_answer() {
     let client = client();
     for prompt in [
