@@ -21,7 +21,9 @@ mod prose;
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::{Agent, SubmittedMessage, System, Unit};
-use crate::library::{Found, Layer, Library, View, only_with_last_segment, similar_names};
+use crate::library::{
+    Found, Layer, Library, View, note_for_model, only_with_last_segment, similar_names,
+};
 use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Grammar, Invoked, TypedName, find_invocations, is_smiley};
@@ -479,7 +481,8 @@ fn expansion_part(
         part += &format!("{SEPARATOR}{INCOMPLETE_COPY}");
     }
     for warning in expansion.warnings {
-        part += &format!("{SEPARATOR}Tell the user first: {warning}");
+        part += SEPARATOR;
+        part += &note_for_model(&warning);
     }
     part
 }

@@ -22,7 +22,7 @@ mod source;
 mod view;
 mod write;
 
-pub use call::{BoundCall, Expansion, Join, UnusedValue, join_unchanged};
+pub use call::{BoundCall, Expansion, Join, UnusedValue, join_unchanged, note_for_model};
 pub use caller::{Caller, Prefix, Role, TEAM_HEADER, Token};
 pub use disk::root::{MAX_ENTRIES, is_prompt_file};
 pub use disk::scan::MAX_LINKED_FOLDERS;

@@ -29,6 +29,8 @@ pub struct Expansion {
     /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`, or a value that
     /// the prompt doesn't use. Each one is a line in lowercase without a final period.
     pub warnings: Vec<String>,
+    /// Those of the warnings that are about text of the call that is not in the messages.
+    pub unused_text: Vec<String>,
 }
 
 /// A value for an argument that has no placeholder in the prompt.
@@ -48,6 +50,11 @@ pub fn join_unchanged(pieces: &mut dyn Iterator<Item = Piece<'_>>) -> String {
     pieces.map(Piece::as_str).collect()
 }
 
+/// Formats a warning as it is added to an expansion for a model.
+pub fn note_for_model(warning: &str) -> String {
+    format!("Tell the user first: {warning}")
+}
+
 impl<'c> BoundCall<'c> {
     /// Assigns the values of a call to the arguments of a prompt.
     pub fn new(prompt: &'c Prompt, call: Call<'c>) -> BoundCall<'c> {
@@ -62,10 +69,23 @@ impl<'c> BoundCall<'c> {
     /// use.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.binding.warnings.clone();
-        for unused in self.unused_values() {
-            warnings.push(unused.error(self.prompt).text());
-        }
+        warnings.extend(self.unused_value_warnings());
         warnings
+    }
+
+    /// Returns those of the warnings that are about text of the call that is not in the expansion.
+    pub fn unused_text_warnings(&self) -> Vec<String> {
+        let mut warnings = self.unused_value_warnings();
+        warnings.extend(self.binding.dropped_text_warning.clone());
+        warnings
+    }
+
+    fn unused_value_warnings(&self) -> Vec<String> {
+        let unused_values = self.unused_values();
+        unused_values
+            .iter()
+            .map(|unused| unused.error(self.prompt).text())
+            .collect()
     }
 
     /// Returns the values that don't appear in the expansion, because the prompt has no

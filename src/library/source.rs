@@ -251,6 +251,7 @@ impl Found {
         Ok(Expansion {
             messages: self.messages(&bound, join)?,
             warnings: bound.warnings(),
+            unused_text: bound.unused_text_warnings(),
         })
     }
 

@@ -70,6 +70,8 @@ pub struct Binding<'v> {
     /// Likely mistakes of the caller: a value that isn't one of the argument's choices, a
     /// misspelled name, or dropped text. Each is one line, lowercase, without a final period.
     pub warnings: Vec<String>,
+    /// The warning about dropped text. It is one of the `warnings`, too.
+    pub dropped_text_warning: Option<String>,
 }
 
 /// An argument with its value.
@@ -198,12 +200,11 @@ impl<'v> Binding<'v> {
         let choices = check_choices(prompt, &arguments);
         let mut warnings = choices.warnings;
         warnings.extend(unused_required_warnings(prompt, &arguments));
-        if let Some(word) = values.first_dropped_word {
-            warnings.push(format!(
-                "the text from {} on is dropped, because no argument is left to take it",
-                quoted(&word)
-            ));
-        }
+        let dropped_text_warning = values.first_dropped_word.map(|word| {
+            let word = quoted(&word);
+            format!("the text from {word} on is dropped, because no argument is left to take it")
+        });
+        warnings.extend(dropped_text_warning.clone());
         let error = match values.unassigned_text {
             Some(text) => Some(unassigned_text_error(prompt, text)),
             None => missing_values_error(prompt, &arguments).or(choices.error),
@@ -214,6 +215,7 @@ impl<'v> Binding<'v> {
             input: values.input,
             error,
             warnings,
+            dropped_text_warning,
         }
     }
 

@@ -165,9 +165,18 @@ pub struct Summary {
     /// See [`Prompt::is_unedited_draft`].
     #[serde(rename = "is_template", skip_serializing_if = "std::ops::Not::not")]
     pub is_unedited_draft: bool,
+    /// The names of the required arguments that the body doesn't use, so that a call needs no value
+    /// for them. Unknown for the prompts of a team's server.
+    #[serde(skip)]
+    unused_required: Vec<String>,
 }
 
 impl Summary {
+    /// Returns whether a call needs a value for one of the arguments.
+    pub fn is_required(&self, argument: &Argument) -> bool {
+        argument.required && !self.unused_required.contains(&argument.name)
+    }
+
     /// See [`Prompt::value_names`].
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input)
@@ -179,7 +188,8 @@ impl Summary {
         let mut hints = Vec::new();
         for name in self.value_names() {
             let mut arguments = self.arguments.iter();
-            let is_required = arguments.any(|argument| argument.name == name && argument.required);
+            let is_required =
+                arguments.any(|argument| argument.name == name && self.is_required(argument));
             hints.push(if is_required {
                 format!("<{name}>")
             } else {
@@ -325,6 +335,12 @@ impl Prompt {
 
     /// Returns the summary to show in lists.
     pub fn summary(&self) -> Summary {
+        let mut unused_required = Vec::new();
+        for argument in &self.arguments {
+            if argument.required && !self.uses_argument(argument) {
+                unused_required.push(argument.name.clone());
+            }
+        }
         Summary {
             title: self.title.clone(),
             description: self.description.clone(),
@@ -334,6 +350,7 @@ impl Prompt {
             metadata: self.metadata.clone(),
             takes_input: self.takes_input(),
             is_unedited_draft: self.is_unedited_draft(),
+            unused_required,
         }
     }
 

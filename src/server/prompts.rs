@@ -8,7 +8,7 @@ use super::reply::Outcome;
 use super::resources::{description_or_default, listed_description, uri_of_attachment};
 use crate::agents::MenuMessages;
 use crate::jsonrpc::Json;
-use crate::library::{BoundCall, Found, View, has_tag, join_unchanged};
+use crate::library::{BoundCall, Found, View, has_tag, join_unchanged, note_for_model};
 use crate::mcp::{self, ArgumentText};
 use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
@@ -120,7 +120,7 @@ fn arguments(prompt: &Summary) -> Vec<mcp::PromptArgument> {
                 name: name.to_owned(),
                 title: argument.title.clone(),
                 description: argument.description.clone(),
-                required: argument.required,
+                required: prompt.is_required(argument),
             },
             None => mcp::PromptArgument {
                 name: INPUT.to_owned(),
@@ -183,10 +183,20 @@ fn expand(
     let menu = context
         .agent
         .map_or(MenuMessages::All, |agent| agent.menu_messages);
+    let mut all_messages = expansion.messages;
+    // The values of a template are marks, which the user didn't type.
+    if context.menu_template().is_none() {
+        for warning in &expansion.unused_text {
+            all_messages.messages.push(Message {
+                role: Role::User,
+                text: note_for_model(warning),
+            });
+        }
+    }
     let Messages {
         messages,
         attachments,
-    } = for_menu(expansion.messages, menu, join);
+    } = for_menu(all_messages, menu, join);
     let mut entries = Vec::new();
     for Message { role, text } in messages {
         entries.push(message(role, text_block(text)));

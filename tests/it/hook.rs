@@ -545,13 +545,14 @@ fn the_user_is_told_of_a_misspelled_name_of_an_argument() {
 }
 
 #[test]
-fn the_user_is_told_of_a_word_that_the_prompt_does_not_use() {
-    let client = Client::new().arguments([]);
+fn the_user_is_told_of_a_word_that_the_prompt_does_not_use_in_each_interface() {
+    let library = "--no-builtin --prompts claude:claude --prompts codex:codex";
+    let mut client = Client::new().arguments(library.split(' '));
     let hint = "---\nargument-hint: x\n---\n";
     client.put("claude/pr.md", format!("{hint}Review PR $1"));
     client.put("claude/whole.md", format!("{hint}Do $ARGUMENTS with $1"));
     client.put("codex/fix.md", "Fix $2");
-    let line = "hook codex --no-builtin --prompts claude:claude --prompts codex:codex";
+    let line = format!("hook codex {library}");
     for (typed, want) in [
         (
             ":pr 42",
@@ -566,7 +567,21 @@ fn the_user_is_told_of_a_word_that_the_prompt_does_not_use() {
     ] {
         let ran = client.run(line.split(' '), event("UserPromptSubmit", typed));
         assert_contains(&ran.stdout, want);
+        let (command, input) = typed[1..].split_once(' ').unwrap();
+        let result = client.expand(command, input).structured();
+        assert_eq!(result["note"], want);
     }
+    let all_values = json!({"name": "pr", "arguments": {"0": "42"}});
+    let result = client.result("prompts/get", all_values);
+    let texts: Vec<&Value> = result["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| &message["content"]["text"])
+        .collect();
+    let want = "Tell the user first: the value of `0` is not in the expansion, because `pr` has no placeholder `$0`; add it \
+                to the file, or leave out the value";
+    assert_eq!(texts, ["Review PR ", want]);
     let ran = client.run(line.split(' '), event("UserPromptSubmit", ":whole a b"));
     assert_contains(&ran.stdout, "Do a b with b");
     assert!(

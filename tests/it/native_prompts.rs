@@ -29,6 +29,10 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
             "both.md",
             "---\narguments: [lang]\n---\nIn {{lang}}: {{input}}",
         )
+        .prompt(
+            "unused.md",
+            "---\narguments: [{name: a, required: true}]\n---\nB {{input}}",
+        )
         .prompt("broken.md", "---\n");
     client.initialize(LEGACY);
     let input = |required: Option<bool>| {
@@ -46,7 +50,8 @@ fn every_prompt_is_listed_with_its_arguments_and_a_broken_file_is_not() {
             {"name": "criteria"}
         ]},
         {"name": "empty", "description": "The prompt `empty`", "arguments": [input(Some(true))]},
-        {"name": "git/review", "title": "Review", "description": "Review {{input}}.", "arguments": [input(Some(true))]}
+        {"name": "git/review", "title": "Review", "description": "Review {{input}}.", "arguments": [input(Some(true))]},
+        {"name": "unused", "description": "B {{input}}", "arguments": [{"name": "a"}, input(None)]}
     ]);
     for prompt in prompts.as_array_mut().unwrap() {
         let file = client

@@ -142,8 +142,9 @@ fn a_hook_opens_only_the_files_of_the_prompts_and_reads_folders_only_for_an_unkn
             vec!["b.md", "other.md"],
         ),
         ("See :flow/plan, :flow/other and :a/b.", vec!["plan.toml"]),
-        (":unknown\n:git/unknown\n:A", vec!["/"]),
-        (":a\n:other-one x", vec!["/", "a.md"]),
+        // Only its contents show that a TOML file is a prompt, so a list reads it.
+        (":unknown\n:git/unknown\n:A", vec!["/", "plan.toml"]),
+        (":a\n:other-one x", vec!["/", "a.md", "plan.toml"]),
     ] {
         let event = json!({"hook_event_name": "BeforeAgent", "prompt": prompt}).to_string();
         assert_eq!(
@@ -154,7 +155,7 @@ fn a_hook_opens_only_the_files_of_the_prompts_and_reads_folders_only_for_an_unkn
                 )
                 .stdout
                 .is_empty(),
-            !files.iter().any(|file| *file != "/"),
+            !files.iter().any(|file| file.ends_with(".md")) && files != ["plan.toml"],
             "{prompt}"
         );
         assert_eq!(watch.seen(), files, "{prompt}");

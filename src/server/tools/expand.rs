@@ -4,10 +4,10 @@ use super::super::context::Context;
 use super::super::failure::Failure;
 use super::super::prompts::without_draft_suggestions;
 use super::super::reply::Outcome;
-use super::parts::{FIRST_PART, Part, select_part};
+use super::parts::{FIRST_PART, Part, select_part, with_room_for};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Object, read_object};
-use crate::library::{Found, View};
+use crate::library::{Expansion, Found, View, note_for_model};
 use crate::mcp::ArgumentText;
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip_colon};
 use crate::wording::quoted;
@@ -57,9 +57,17 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     let found = find(&context.view(), command)?;
     let limit = context.part_limit();
     Outcome::run_or_defer(found.layer, move || {
-        let text = expand(&found, &values, &input)?;
+        let expansion = expand(&found, &values, &input)?;
+        let notes: Vec<String> = expansion
+            .unused_text
+            .iter()
+            .map(|warning| note_for_model(warning))
+            .collect();
+        let note = notes.join("\n");
+        let text = expansion.messages.into_text();
+        let limit = limit.map(|limit| with_room_for(&note, limit));
         let requested = part.as_deref().unwrap_or(FIRST_PART);
-        Ok(requested_part(&text, limit, requested)?.to_json())
+        Ok(requested_part(&text, limit, requested)?.to_json(&note))
     })
 }
 
@@ -123,7 +131,7 @@ fn expand(
     found: &Found,
     values: &BTreeMap<String, String>,
     input: &str,
-) -> Result<String, Failure> {
+) -> Result<Expansion, Failure> {
     let prompt = found.prompt().map_err(|error| {
         Failure::for_model(format!(
             "{} cannot be expanded. {error}. Tell the user this; the prompt works as soon as that is done.",
@@ -135,7 +143,7 @@ fn expand(
         input,
         is_strict: true, // the model can correct an unknown name
     };
-    let expansion = found.expand(&prompt, call).map_err(|error| {
+    found.expand(&prompt, call).map_err(|error| {
         let next = match error.kind {
             Kind::NoSuchArgument => "Call expand_prompt again with only these.",
             Kind::UnusedText if !values.is_empty() => {
@@ -147,8 +155,7 @@ fn expand(
             "{} cannot be expanded: {error}. {next}",
             quoted(&prompt.name)
         ))
-    })?;
-    Ok(expansion.messages.into_text())
+    })
 }
 
 /// Returns the requested part of an expansion.

@@ -24,6 +24,9 @@ pub const MIN_PART_LIMIT: usize = 3 * PART_OVERHEAD;
 /// The name of the first part, which a client needs no name to request.
 pub(super) const FIRST_PART: &str = "";
 
+/// The key of the note for the user.
+const NOTE: &str = "note";
+
 /// The error for an invalid part name.
 const INVALID_NAME: &str = "`part` must be the `next` value of the previous part";
 
@@ -47,16 +50,34 @@ impl<'t> Part<'t> {
         }
     }
 
-    /// Serializes the part as a result of the tool.
-    pub(super) fn to_json(&self) -> Json {
+    /// Serializes the part as a result of the tool. The last part also has the note for the user,
+    /// unless that is empty.
+    pub(super) fn to_json(&self, note: &str) -> Json {
         // Leave some space for escapes, most of which are line breaks.
         let capacity = self.prompt.len() + self.prompt.len() / 8 + 64;
         let mut json = String::with_capacity(capacity);
+        let mut members: Vec<(&str, &str)> = vec![("prompt", &self.prompt)];
         match &self.next {
-            Some(next) => write_object(&mut json, &[("prompt", &self.prompt), ("next", next)]),
-            None => write_object(&mut json, &[("prompt", &self.prompt)]),
+            Some(next) => members.push(("next", next)),
+            None if !note.is_empty() => members.push((NOTE, note)),
+            None => {}
         }
+        write_object(&mut json, &members);
         Json::from_text(json)
+    }
+}
+
+/// Returns a limit for the text of a result that has this note, too.
+pub(super) fn with_room_for(note: &str, limit: PartLimit) -> PartLimit {
+    if note.is_empty() {
+        return limit;
+    }
+    let mut member = String::new();
+    write_object(&mut member, &[(NOTE, note)]);
+    let max = limit.max.saturating_sub(limit.json_length(&member));
+    PartLimit {
+        max: max.max(MIN_PART_LIMIT),
+        ..limit
     }
 }
 
@@ -317,7 +338,7 @@ mod tests {
             let parts = all(&text, limit);
             prop_assert_eq!(joined(&parts), &*text);
             for part in &parts {
-                let json = part.to_json();
+                let json = part.to_json("");
                 prop_assert!(length(json.as_str()) <= max, "{} > {max}: {json:?}", length(json.as_str()));
             }
             let whole = length(&serde_json::json!({ "prompt": text }).to_string());
