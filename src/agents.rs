@@ -44,11 +44,12 @@ pub use hook_dialect::SubmittedMessage;
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
-pub use menu::{Menu, MenuLayout, MenuMark, SignPlace};
+pub use menu::{Menu, MenuBody, MenuLayout, SignPlace};
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 
-use crate::prompt::Format;
+use crate::prompt::{Format, MenuMark};
+use crate::whole_file;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,6 +139,43 @@ impl Agent {
         AGENTS
             .into_iter()
             .find(|agent| agent.launch.client_name == Some(name))
+    }
+
+    /// Returns the folder of the agent's menu entries, or `None` if it has none, or the home
+    /// directory is unknown. It may not exist.
+    pub fn menu_folder(&self, system: &System) -> Option<PathBuf> {
+        let settings_folder = (self.settings_folder)(system)?;
+        Some(settings_folder.join(self.menu.as_ref()?.folder))
+    }
+
+    /// Returns the other folders from which the agent reads names for its menu. They may not exist.
+    pub fn other_menu_folders(&self, system: &System) -> Vec<PathBuf> {
+        match &self.menu {
+            Some(menu) => (menu.other_folders)(system),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the name of the prompt of our server that has this name in the agent's menu, e.g.
+    /// `research` for `mcp__prompts__research` in Claude Code. Returns `None` if the name is not
+    /// that of such a prompt, or if the server gets all of the words after it.
+    pub fn server_prompt<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let mut prefixes = self.server_prompt_prefixes.iter();
+        prefixes.find_map(|prefix| name.strip_prefix(prefix))
+    }
+
+    /// Returns the name of the prompt for which `sync` has written the menu entry with this name.
+    /// Returns `None` if there is no such entry. Never looks outside of the menu's folder.
+    pub fn prompt_of_menu_entry(&self, name: &str, system: &System) -> Option<String> {
+        let is_file_name =
+            !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+        if !is_file_name {
+            return None;
+        }
+        let menu = self.menu.as_ref()?;
+        let path = menu.entry_path(&self.menu_folder(system)?, name);
+        let text = whole_file::read_text(&path).ok()?;
+        Some(MenuMark::parse(&text)?.prompt)
     }
 }
 

@@ -52,6 +52,7 @@ mod stdin;
 #[cfg(feature = "store")]
 mod store;
 mod stored;
+mod sync;
 #[cfg(feature = "openapi")]
 mod team;
 mod test;

@@ -27,6 +27,7 @@
 //! | [`sources`] | adds sources of prompts: projects, packs, plugins, services, databases, teams | |
 //! | [`hook`] | adds the text of prompts to a message that the user has submitted | wait for a network |
 //! | [`api`] | defines the JSON objects that the page and `--json` share | |
+//! | [`menus`] | keeps entries for prompts in agents' own menus | touch a file that it has not written |
 //! | [`doctor`] | finds out why an agent does not get its prompts | |
 //! | [`server`] | answers messages of the protocol | move bytes, or wait: it returns a job for what waits |
 //! | [`transport`] | moves messages over stdio, HTTP and WebSocket; serves the API and the page | decide what an answer says |
@@ -46,7 +47,7 @@
 //! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens
 //!   to the owner and the mode of the file, and what a crash leaves.
 //! - The program writes only these files: those that the user named, prompt files for callers who
-//!   may edit them, agents' configs after the user has confirmed, and its own files in the user's
+//!   may edit them, agents' configs and menus after the user has confirmed, and its own files in the user's
 //!   folders for data, caches and state.
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
 //!   kind of a diagnostic; people read its message.
@@ -81,6 +82,8 @@ pub mod agents;
 pub mod hook;
 
 pub mod api;
+
+pub mod menus;
 
 pub mod doctor;
 

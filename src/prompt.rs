@@ -32,6 +32,7 @@ mod include;
 mod jinja;
 mod limits;
 mod lint;
+mod menu_mark;
 mod message;
 mod model;
 mod name;
@@ -72,6 +73,7 @@ pub use limits::{
     MAX_VALUES_READ, MAX_YAML_SIZE,
 };
 pub(crate) use lint::space_in_name;
+pub use menu_mark::MenuMark;
 pub use message::{Message, Messages, Piece, Role};
 pub use model::{Argument, Metadata, Prompt, Summary};
 pub use name::Name;

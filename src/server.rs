@@ -49,7 +49,8 @@ pub const MAX_BATCH_RESPONSE: usize = 64 * 1024 * 1024;
 /// client has disconnected.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers the requests of all conversations.
+/// Answers the requests of all conversations. Cheap to clone.
+#[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
 }

@@ -10,7 +10,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Scope, System};
 use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuLayout, SignPlace};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::in_backticks;
@@ -82,10 +82,22 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         sign_place: SignPlace::StartAndSentences,
         folder: "skills",
         layout: MenuLayout::Skill,
-        takes_name: |name| !name.contains(char::is_whitespace),
-        builtin_names: &[
-            "clear", "compact", "config", "help", "init", "mcp", "memory", "model", "review",
-        ],
+        body: MenuBody::Sentence,
+        shows_argument_hint: true,
+        further_keys: "disable-model-invocation: true\n",
+        further_files: &[],
+        other_folders: |system| {
+            let folder = (CLAUDE_CODE.settings_folder)(system);
+            folder
+                .into_iter()
+                .map(|folder| folder.join("commands"))
+                .collect()
+        },
+        takes_name: |name| {
+            let mut letters = name.chars();
+            letters.all(|letter| letter.is_alphanumeric() || "-_.".contains(letter))
+        },
+        builtin_names: BUILTIN_COMMANDS,
     }),
     // `/mcp__prompts__research words`; the other one is that of the plugin's server.
     server_prompt_prefixes: &["mcp__prompts__", "mcp__plugin_prompt-expander_prompts__"],
@@ -133,6 +145,24 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     },
     ..Agent::DEFAULT
 };
+
+/// The commands and skills of Claude Code 2.1.332, with their other names.
+const BUILTIN_COMMANDS: &str = "\
+    access add-dir advisor agents allowed-tools artifacts auto-mode-setup autocompact \
+    autofix-pr background bashes batch bg branch brief btw bug cd checkpoint checkup claude- \
+    api clear cloud-plugins code-review color compact config context continue copy cost \
+    daemon dataviz debug deep-research desktop diff doctor effort exit export extra-usage \
+    fast feedback fewer-permission-prompts focus fork goal heapdump help hooks ide import \
+    init insights install install-github-app install-slack-app keybindings list-agents login \
+    logout loop mcp memory mobile model new output-style passes pause-memory permissions \
+    plan plugin plugin-authoring powerup privacy-settings project quit radio rate-limit- \
+    options recap release-notes reload-plugins reload-skills remote-control remote-env \
+    rename reset restart resume review rewind routines run run-skill-generator schedule \
+    scroll-speed security-review session settings setup-bedrock setup-vertex simplify skill- \
+    doctor skills stats status statusline stickers stop subtask tasks team-onboarding \
+    teleport terminal-setup theme todos tui ultraplan ultrareview undo update-config upgrade \
+    usage usage-credits use-case verify version vim voice web-setup wellbeing workflow- \
+    authoring workflows";
 
 /// The folder of an administrator's settings, below the root of the file system.
 const MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {

@@ -8,7 +8,7 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuLayout, SignPlace, is_name_of_skill};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
 use super::registration::{Config, Registration};
 use crate::wording::{in_backticks, path_in_backticks, with_commas};
 use serde_json::{Value, json};
@@ -72,11 +72,18 @@ pub(super) static CODEX: Agent = Agent {
         sign_place: SignPlace::EveryLine,
         folder: "skills",
         layout: MenuLayout::Skill,
+        body: MenuBody::Sentence,
+        shows_argument_hint: false,
+        further_keys: "",
+        // Codex ignores the key `disable-model-invocation`.
+        further_files: &[(
+            "agents/openai.yaml",
+            "policy:\n  allow_implicit_invocation: false\n",
+        )],
+        other_folders: shared_skills, // two skills of one name switch both off
         takes_name: is_name_of_skill,
         // `$path` and the like stay text, because they are variables of the shell.
-        builtin_names: &[
-            "path", "home", "user", "shell", "pwd", "tmpdir", "temp", "tmp", "lang", "term",
-        ],
+        builtin_names: "path home user shell pwd tmpdir temp tmp lang term",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder == "editor" && has_affixes(file, ".tmp", ".md"),

@@ -10,7 +10,8 @@ use super::store;
 use super::token;
 use super::{
     check, completions, compose, config, copy, diff, doctor, edit, expand, explain, history, hook,
-    import, install, list, man, mv, new, pack, path, pick, restore, rm, serve, show, test, trust,
+    import, install, list, man, mv, new, pack, path, pick, restore, rm, serve, show, sync, test,
+    trust,
 };
 use anyhow::bail;
 use clap::{Parser, Subcommand};
@@ -91,6 +92,20 @@ pub(super) enum Command {
     /// projects.
     #[command(after_help = install::UNINSTALL_EXAMPLES)]
     Uninstall(install::Uninstall),
+    /// Put your prompts into the menus of your agents
+    ///
+    /// Writes a small file for each of your prompts and the built-in ones into the agent's own
+    /// folder of skills or commands, so that you can choose `$research` in the menu of Codex, and
+    /// `/research` in that of Claude Code. The hook adds the text of the prompt, as for `:research`.
+    ///
+    /// Shows the changes first, and writes nothing until you confirm. The agents and your selection
+    /// are kept in `config.toml`: `sync` without arguments brings all their menus up to date, and
+    /// the server that these agents start adds what is missing. Only files that `sync` has written
+    /// and nobody has changed are replaced or removed.
+    ///
+    /// The menus of Gemini CLI and other agents show the MCP prompts of the server already.
+    #[command(after_help = sync::EXAMPLES)]
+    Sync(sync::Sync),
     /// List your prompts, or search them
     ///
     /// On a terminal, prints a table, and lists broken prompt files below it.
@@ -331,6 +346,10 @@ impl Command {
         match self {
             Command::Install(install) => return install.run(reporter),
             Command::Uninstall(uninstall) => return uninstall.run(reporter),
+            Command::Sync(sync) => {
+                source.config = sync.config.clone();
+                return sync.run(load_or_fail(source, reporter)?, reporter);
+            }
             Command::List(list) => list.run(load_or_fail(source, reporter)?, reporter)?,
             Command::Expand(expand) => expand.run(load_and_note(source, reporter)?, reporter)?,
             Command::Explain(explain) => explain.run(load_and_note(source, reporter)?, reporter)?,

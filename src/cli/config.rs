@@ -16,7 +16,8 @@ use super::{
     redacting_parser::RedactingParser,
     team,
 };
-use crate::agents::ConfigFile;
+use crate::agents::{AGENTS, Agent, ConfigFile};
+use crate::menus::MenuSettings;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Position};
 use crate::sources::Trust;
@@ -61,10 +62,11 @@ const fn key<T>(
 struct KeyValues {
     folders: Folders,
     serve: Serve,
+    menus: MenuSettings,
     team: TeamKeys,
 }
 
-const KEYS: [SettingsKey<KeyValues>; 17] = [
+const KEYS: [SettingsKey<KeyValues>; 20] = [
     key("prompts", "prompts", |keys, value| {
         keys.folders.prompts = value.prompt_folders()?;
         Ok(())
@@ -111,6 +113,18 @@ const KEYS: [SettingsKey<KeyValues>; 17] = [
     }),
     key("tap", "tap", |keys, value| {
         keys.serve.tap = Some(value.path()?);
+        Ok(())
+    }),
+    key(MENUS, NO_OPTION, |keys, value| {
+        keys.menus.agents = value.agents_with_menu()?;
+        Ok(())
+    }),
+    key(MENUS_ALL, NO_OPTION, |keys, value| {
+        keys.menus.all = value.flag()?;
+        Ok(())
+    }),
+    key(MENUS_ONLY, NO_OPTION, |keys, value| {
+        keys.menus.only = Some(value.string()?);
         Ok(())
     }),
     key("team", "team", |keys, value| {
@@ -167,14 +181,20 @@ const OPENAPI_KEYS: [SettingsKey<OpenApiArgs>; 5] = [
 ];
 
 const OPENAPI: &str = "openapi";
+const MENUS: &str = "menus";
+const MENUS_ALL: &str = "menus-all";
+const MENUS_ONLY: &str = "menus-only";
 
 /// The number of the first line of a settings file.
 const FIRST_LINE: usize = 1;
 
 /// The keys that are rejected in a settings file inside a project, which somebody else may have
 /// written.
-const OWN_FILE_ONLY: [&str; 8] = [
+const OWN_FILE_ONLY: [&str; 11] = [
     "edit",
+    MENUS,
+    MENUS_ALL,
+    MENUS_ONLY,
     "log-file",
     "tap",
     TRUSTED,
@@ -211,8 +231,12 @@ pub(super) fn load(source: &mut PromptSource) {
         Some(path) => read_file(path, &source.config),
         None => SettingsFile::default(),
     };
+    let has_other_prompts = !source.folders.prompts.is_empty();
     source.folders.merge(file.folders);
     source.settings = file.settings;
+    if has_other_prompts {
+        source.settings.menus = MenuSettings::default(); // they are for the prompts of the settings
+    }
     source
         .settings
         .problems
@@ -272,6 +296,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
     reader.read_table(document.as_table(), &KEYS, &mut keys);
     let mut settings = LoadedSettings {
         serve: keys.serve,
+        menus: keys.menus,
         ..LoadedSettings::default()
     };
     #[cfg(feature = "openapi")]
@@ -438,6 +463,27 @@ impl KeyValue<'_> {
         }
     }
 
+    /// Returns the agents with these names, in display order.
+    fn agents_with_menu(&self) -> Result<Vec<&'static Agent>, String> {
+        let names = self.strings()?;
+        for name in &names {
+            if Agent::by_name(name).is_none_or(|agent| agent.menu.is_none()) {
+                return Err(format!(
+                    "{} is no agent with a menu of its own",
+                    in_backticks(name)
+                ));
+            }
+        }
+        let named: Vec<_> = names
+            .iter()
+            .filter_map(|name| Agent::by_name(name))
+            .collect();
+        Ok(AGENTS
+            .into_iter()
+            .filter(|agent| named.contains(agent))
+            .collect())
+    }
+
     fn path(&self) -> Result<PathBuf, String> {
         Ok(resolve(self.folder, &self.string()?))
     }
@@ -563,6 +609,53 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     Ok(file.write()?)
 }
 
+/// Returns a settings file with these settings of menus, which is not written yet. Keys with their
+/// default values are removed.
+///
+/// # Errors
+/// Fails if the file is inside a project, can't be read, or isn't valid TOML.
+pub(super) fn with_menus(path: PathBuf, menus: &MenuSettings) -> anyhow::Result<ConfigFile> {
+    if !is_users_own(&path) {
+        bail!(
+            "{} is inside a project, where `{MENUS}` is ignored; leave out --config",
+            output::full_path(&path)
+        );
+    }
+    let names: Array = menus.agents.iter().map(|agent| agent.name).collect();
+    let values = [
+        (MENUS, (!names.is_empty()).then(|| Value::from(names))),
+        (MENUS_ALL, menus.all.then(|| Value::from(true))),
+        (MENUS_ONLY, menus.only.as_ref().map(Value::from)),
+    ];
+    let mut file = ConfigFile::read_settings(path)?;
+    let mut text = file.original_text().to_owned();
+    for (key, value) in values {
+        text = with_key(&text, key, value)
+            .map_err(|error| toml_error(&error, &text).in_file(&*file.path))?;
+    }
+    if text != file.original_text() {
+        let is_file_needed = !text.trim().is_empty();
+        file.edited = is_file_needed.then_some(text);
+    }
+    Ok(file)
+}
+
+/// Returns the text of a settings file in which a key has this value, or is missing if there is
+/// none. A key that has the value already stays as it is written.
+fn with_key(text: &str, key: &str, value: Option<Value>) -> Result<String, TomlError> {
+    let Some(value) = value else {
+        let remaining_text = text_without_key(text, key)?;
+        return Ok(remaining_text.unwrap_or_else(|| text.to_owned()));
+    };
+    let mut document: DocumentMut = text.parse()?;
+    let old = document.get(key).and_then(Item::as_value);
+    let is_same = old.is_some_and(|old| old.to_string().trim() == value.to_string().trim());
+    if !is_same {
+        set_keeping_comments(document.as_table_mut(), key, value);
+    }
+    Ok(document.to_string())
+}
+
 /// Plans to remove the list of trusted repositories from the default settings file, and to delete
 /// the file if nothing else is in it. Returns `None` if there is no such list.
 ///
@@ -574,7 +667,7 @@ pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
     };
     let mut file = ConfigFile::read_settings(folder.join("config.toml"))?;
     let text = file.original_text();
-    let remaining_text = text_without_trusted(text)
+    let remaining_text = text_without_key(text, TRUSTED)
         .map_err(|error| toml_error(&error, text).in_file(&*file.path))?;
     let Some(remaining_text) = remaining_text else {
         return Ok(None);
@@ -588,23 +681,23 @@ pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
     Ok(Some(file))
 }
 
-/// Returns the text of a settings file without the lines of its list of trusted repositories, or
-/// `None` if there is no such list. Unlike `toml_edit`, keeps the comments above the list.
-fn text_without_trusted(text: &str) -> Result<Option<String>, TomlError> {
+/// Returns the text of a settings file without the lines of a key, or `None` if there is no such
+/// key. Unlike `toml_edit`, keeps the comments above the key.
+fn text_without_key(text: &str, key: &str) -> Result<Option<String>, TomlError> {
     let document = Document::parse(text)?;
-    let Some((key, list)) = document.get_key_value(TRUSTED) else {
+    let Some((key, value)) = document.get_key_value(key) else {
         return Ok(None);
     };
-    let (Some(key_span), Some(list_span)) = (key.span(), list.span()) else {
+    let (Some(key_span), Some(value_span)) = (key.span(), value.span()) else {
         return Ok(None);
     };
-    // Remove whole lines, from the one with the key to the one with the end of the list.
+    // Remove whole lines, from the one with the key to the one with the end of the value.
     let first_line_start = match text[..key_span.start].rfind('\n') {
         Some(newline) => newline + 1,
         None => 0,
     };
-    let next_line_start = match text[list_span.end..].find('\n') {
-        Some(newline) => list_span.end + newline + 1,
+    let next_line_start = match text[value_span.end..].find('\n') {
+        Some(newline) => value_span.end + newline + 1,
         None => text.len(),
     };
     let text_before = &text[..first_line_start];

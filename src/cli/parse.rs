@@ -17,8 +17,9 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
 /// The commands that don't read prompts, and therefore don't accept the shared options.
-const COMMANDS_WITHOUT_PROMPTS: [&str; 6] = [
+const COMMANDS_WITHOUT_PROMPTS: [&str; 7] = [
     "install",
+    "sync",
     "uninstall",
     "token",
     "store",

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "http")]
 mod http;
+mod menu_keeper;
 pub(super) mod options;
 
 use super::append;
@@ -14,6 +15,7 @@ use crate::transport::{Tap, stdio};
 use crate::wording::without_password;
 use anyhow::Context;
 use clap::Args;
+use menu_keeper::{MenuKeeper, OutputWithKeeper};
 use options::{LogFormat, Serve};
 use std::env;
 use std::io::{self, IsTerminal};
@@ -79,8 +81,10 @@ impl Serve {
                 None
             }
         };
+        let keeper = MenuKeeper::new(source, &library);
         let server = serve.server(library, LongestWait::Write);
         let output = output::protocol_stream().context("standard output failed")?;
+        let output = OutputWithKeeper::new(output, keeper, &server);
         stdio::serve(&server, io::stdin(), output, tap)
             .context("standard input or output failed")?;
         tracing::info!("the end of input");

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ),
     (
         "Agents",
-        &["install", "uninstall", "doctor", "trust", "hook"],
+        &["install", "uninstall", "sync", "doctor", "trust", "hook"],
     ),
     ("Server", &["serve", "token", "store", "completions", "man"]),
 ];

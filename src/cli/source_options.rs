@@ -9,6 +9,7 @@ pub(super) use super::user_folders::absolute;
 use super::{agent_names, user_folders};
 use crate::agents::prompt_folders_in;
 use crate::library::{Layer, Library, Reach, repository_of};
+use crate::menus::MenuSettings;
 use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "store")]
 use crate::sources::Postgres;
@@ -70,6 +71,8 @@ pub(super) struct LoadedSettings {
     #[cfg(feature = "openapi")]
     pub(super) team: Option<Arc<Team>>,
     pub(super) serve: Serve,
+    /// Which agents' menus get entries for prompts.
+    pub(super) menus: MenuSettings,
     /// Which projects the user trusts; `None` without a settings file.
     pub(super) trust: Option<Arc<Trust>>,
     /// The path of the user's `packs.lock`, next to the settings file; `None` without a settings

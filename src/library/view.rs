@@ -223,6 +223,19 @@ impl View {
         View { may_edit, ..self }
     }
 
+    /// Returns the view without the prompts of the current project. Others that they override are
+    /// in it.
+    #[must_use]
+    pub fn without_project(self) -> View {
+        let mut sources = self.sources.as_ref().clone();
+        sources.retain(|source| !source.about().layer.is_project());
+        View {
+            sources: Arc::new(sources),
+            project: None,
+            ..self
+        }
+    }
+
     /// Returns whether stacks and mentions in messages are expanded, not just commands.
     pub fn expands_mentions(&self) -> bool {
         self.expands_mentions

@@ -54,6 +54,8 @@ pub struct Prompt {
     pub(super) append_input: AppendInput,
     /// Whether the frontmatter forbids invoking the prompt by a mention within a message.
     pub(super) forbids_mentions: bool,
+    /// Whether the frontmatter keeps the prompt out of agents' own menus.
+    pub(super) forbids_menu: bool,
     /// Whether each argument gets one word of the text, and the input is the whole text. Has no
     /// effect if the body contains no placeholders.
     pub(super) one_word_per_argument: bool,
@@ -169,6 +171,9 @@ pub struct Summary {
     /// for them. Unknown for the prompts of a team's server.
     #[serde(skip)]
     unused_required: Vec<String>,
+    /// Whether the frontmatter keeps the prompt out of agents' own menus.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forbids_menu: bool,
 }
 
 impl Summary {
@@ -243,6 +248,7 @@ impl Prompt {
             is_description_derived: false,
             append_input: AppendInput::Paragraph,
             forbids_mentions: false,
+            forbids_menu: false,
             one_word_per_argument: false,
             has_base_directory_line: false,
             foreign_syntax: &foreign_syntax::OWN,
@@ -351,6 +357,7 @@ impl Prompt {
             takes_input: self.takes_input(),
             is_unedited_draft: self.is_unedited_draft(),
             unused_required,
+            forbids_menu: self.forbids_menu,
         }
     }
 

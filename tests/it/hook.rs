@@ -6,8 +6,9 @@ use crate::client::{Client, Ran, assert_contains};
 #[cfg(unix)]
 use crate::readme::{blocks, shell};
 use crate::readme::{page, table};
-use prompt_expander::agents::{Agent, MenuMark};
+use prompt_expander::agents::Agent;
 use prompt_expander::hook::{MAX_LOOKUPS, MAX_PROMPTS};
+use prompt_expander::prompt::MenuMark;
 use serde_json::{Value, json};
 #[cfg(unix)]
 use std::process::Stdio;

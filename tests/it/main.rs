@@ -104,6 +104,7 @@ mod store;
 mod store_access;
 #[cfg(all(unix, feature = "store"))]
 mod store_sync;
+mod sync;
 #[cfg(all(unix, feature = "openapi", feature = "http"))]
 mod team;
 #[cfg(target_os = "linux")]

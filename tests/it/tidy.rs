@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("wording", &[]),
     ("input", &[]),
     ("lock", &[]),
@@ -18,7 +18,8 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("library", &["prompt"]),
     ("sources", &["library", "prompt"]),
     ("hook", &["agents", "library", "prompt"]),
-    ("doctor", &["agents", "library", "prompt"]),
+    ("menus", &["agents", "library", "prompt"]),
+    ("doctor", &["agents", "library", "menus", "prompt"]),
     ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
     ("api", &["agents", "hook", "library", "prompt"]),
     (
@@ -34,6 +35,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "doctor",
             "hook",
             "library",
+            "menus",
             "sources",
             "prompt",
             "api",

@@ -9,7 +9,7 @@
 use super::cache::Trace;
 use super::open::read_confined;
 use super::reach::{Reach, relative_path};
-use crate::prompt::{Diagnostic, FileSuffix, Format, Kind, Name, is_partial};
+use crate::prompt::{Diagnostic, FileSuffix, Format, Kind, MenuMark, Name, is_partial};
 use crate::wording::{or_list, path_in_backticks};
 use std::fmt::Debug;
 use std::fs;
@@ -325,7 +325,7 @@ impl Root {
                 kind: suffix.kind,
                 may_be_linked: parent.is_linked || existing.is_link,
             };
-            if self.non_prompt_hint(&file, trace).is_none() {
+            if self.non_prompt_hint(&file, trace).is_none() && !self.is_menu_entry(&file, trace) {
                 return Some(file);
             }
         }
@@ -354,6 +354,23 @@ impl Root {
         }
         let hint = file.kind.non_prompt_hint(&bytes)?;
         Some(hint.in_file(Arc::clone(&file.path)))
+    }
+
+    /// Returns whether `sync` wrote a file into an agent's folder, as the entry of a prompt in the
+    /// agent's menu. Reads only small files.
+    pub(crate) fn is_menu_entry(&self, file: &PromptFile, trace: &mut Trace) -> bool {
+        if !self.is_read_only() {
+            return false; // it is no folder of an agent
+        }
+        let metadata = fs::symlink_metadata(&file.path);
+        if !metadata.is_ok_and(|file| file.is_file() && file.len() <= MenuMark::MAX_FILE) {
+            return false;
+        }
+        trace.record(&file.path);
+        let Ok(bytes) = read_confined(&file.path, &self.reach) else {
+            return false;
+        };
+        str::from_utf8(&bytes).is_ok_and(|text| MenuMark::parse(text).is_some())
     }
 
     /// Returns the suffixes that the file of this prompt may have, e.g. `.md` and `/SKILL.md`. If

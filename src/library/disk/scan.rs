@@ -26,7 +26,8 @@ const LINKED: bool = true;
 const NOT_LINKED: bool = false;
 
 /// Lists the prompts and test files in a folder, and the problems with their paths. Reads folders
-/// and symlinks, but opens no files, except those with an ambiguous suffix, such as `.toml`.
+/// and symlinks, but opens no files, except those with an ambiguous suffix, such as `.toml`, and
+/// small ones in agents' folders.
 pub(crate) fn scan(files: &Arc<Files>, trace: &mut Trace) -> Listing {
     if let Some(memory_files) = &files.memory_files {
         return scan_memory(files, memory_files, trace);
@@ -360,6 +361,9 @@ impl<'f> Scan<'f> {
         };
         if let Some(hint) = self.files.non_prompt_hint(&file, self.trace) {
             self.listing.problems.push(hint);
+            return;
+        }
+        if self.files.root.is_menu_entry(&file, self.trace) {
             return;
         }
         match self.found.entry(named.name) {

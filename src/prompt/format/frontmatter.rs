@@ -31,6 +31,8 @@ pub(crate) struct Frontmatter {
     pub(crate) one_word_per_argument: bool,
     /// `mention: false`: naming the prompt in the middle of a message does not invoke it.
     pub(crate) forbids_mentions: bool,
+    /// `menu: false`: agents' menus get no entry for the prompt.
+    pub(crate) forbids_menu: bool,
     pub(crate) attachments: Vec<AttachmentPath>,
     /// `messages: true`: markers divide the body into messages.
     pub(crate) has_messages: bool,
@@ -63,12 +65,13 @@ pub(crate) enum Dialect {
 pub(super) const FIRST_KEY_LINE: usize = 2;
 
 /// The known keys of a frontmatter, except for those of [`Metadata`].
-pub(super) const KEYS: [&str; 10] = [
+pub(super) const KEYS: [&str; 11] = [
     "title",
     "description",
     "arguments",
     "tags",
     "mention",
+    "menu",
     "messages",
     "attachments",
     "include",
@@ -131,7 +134,8 @@ pub(crate) fn read(
         },
         has_messages: is_own && map.take_bool("messages"),
         one_word_per_argument: is_own && map.take_bool("words"),
-        forbids_mentions: map.take_forbids_mentions(),
+        forbids_mentions: map.takes_false("mention"),
+        forbids_menu: map.takes_false("menu"),
         // Must come last: these are the keys that were not taken above.
         ignored_keys: map.into_ignored_keys(),
     }))
@@ -279,11 +283,10 @@ impl MapReader<'_> {
         false
     }
 
-    /// Takes `mention` and returns whether mentions are forbidden. They are allowed if the key is
-    /// missing, unlike with other booleans, which default to `false`.
-    fn take_forbids_mentions(&mut self) -> bool {
-        let is_given = self.key_position("mention").is_some();
-        is_given && !self.take_bool("mention")
+    /// Takes a boolean and returns whether it is given and false. Other booleans default to `false`.
+    fn takes_false(&mut self, key: &str) -> bool {
+        let is_given = self.key_position(key).is_some();
+        is_given && !self.take_bool(key)
     }
 
     /// Takes a key and returns its list of strings, without empty ones and duplicates. An unquoted

@@ -447,6 +447,7 @@ impl MarkdownSource {
             ignored_keys: frontmatter.ignored_keys,
             one_word_per_argument: frontmatter.one_word_per_argument,
             forbids_mentions: frontmatter.forbids_mentions,
+            forbids_menu: frontmatter.forbids_menu,
             lenient_warnings: self.warnings,
             ..Prompt::new(name.clone(), syntax)
         };

@@ -1,0 +1,277 @@
+//! `prompt-expander sync`: writes entries for prompts into agents' own menus.
+
+use super::agent_names::{AgentParser, system};
+use super::config;
+use super::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, display_path, styled};
+use super::source_options::{ConfigOptions, PromptSource};
+use crate::agents::{AGENTS, Agent, ConfigFile, System};
+use crate::menus::{Changes, MenuPlan, MenuSettings, library_id};
+use crate::wording::{count, or_list};
+use anyhow::{Context, bail};
+use clap::Args;
+use std::process::ExitCode;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander sync codex claude-code   show what would be written, and ask
+  prompt-expander sync                     update the menus of these agents
+  prompt-expander sync --only 'git/*'      only these prompts from now on
+  prompt-expander sync --check             end with 1 if a menu is out of date";
+
+/// The pattern that selects all prompts, so that the settings need none.
+const ANY_NAME: &str = "*";
+
+/// How many names a preview shows of each menu.
+const MAX_SHOWN_NAMES: usize = 12;
+
+#[derive(Debug, Args)]
+pub(super) struct Sync {
+    /// Agents to add to those whose menus are kept up to date
+    #[arg(value_name = "AGENT", value_parser = AgentParser)]
+    agents: Vec<&'static Agent>,
+    /// Also show the prompts of your team, of packs and of services, from now on
+    #[arg(long)]
+    all: bool,
+    /// Only show the prompts whose names match this pattern, from now on; `*` stands for any text
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// Write nothing, and end with 1 if a menu is out of date
+    #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
+    check: bool,
+    /// Show what would change, and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Write without asking
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    pub(super) config: ConfigOptions,
+}
+
+impl Sync {
+    /// Brings the menus of the agents in the settings file, and of those that the user named, up to
+    /// date. Removes entries from the menus of all other agents.
+    pub(super) fn run(
+        self,
+        source: &PromptSource,
+        reporter: &Reporter,
+    ) -> anyhow::Result<ExitCode> {
+        let settings = self.requested_settings(&source.settings.menus)?;
+        let changes = MenuChanges::plan(source, settings, &system()?)?;
+        if changes.is_empty() && changes.settings.agents.is_empty() {
+            bail!("no agent is named yet; add {}", or_list(&names_with_menu()));
+        }
+        changes.report_left_alone(reporter);
+        output::print(&changes.preview(true))?;
+        if changes.is_empty() || self.check {
+            return Ok(exit_code(changes.is_empty() && !changes.has_failed()));
+        }
+        if !self.confirm(reporter)? {
+            reporter.note("nothing is written");
+            return Ok(exit_code(!changes.has_failed()));
+        }
+        let is_done = changes.apply(reporter)?;
+        Ok(exit_code(is_done && !changes.has_failed()))
+    }
+
+    /// Returns the settings with what the command line adds to them.
+    fn requested_settings(&self, current: &MenuSettings) -> anyhow::Result<MenuSettings> {
+        for agent in &self.agents {
+            if agent.menu.is_none() {
+                let title = agent.title;
+                let names = or_list(&names_with_menu());
+                bail!("`sync` cannot write to the menu of {title}; name {names}");
+            }
+        }
+        let mut settings = with_agents(current, &self.agents);
+        settings.all |= self.all;
+        if let Some(only) = &self.only {
+            settings.only = Some(only.clone()).filter(|only| only != ANY_NAME);
+        }
+        Ok(settings)
+    }
+
+    /// Returns whether to write. Asks the user, unless --yes or --dry-run already answers that.
+    fn confirm(&self, reporter: &Reporter) -> anyhow::Result<bool> {
+        if self.yes || self.dry_run {
+            return Ok(self.yes);
+        }
+        let action = "write without asking, or --dry-run to see the changes only";
+        reporter.confirm("Make these changes?", action)
+    }
+}
+
+/// Returns the settings with these agents added, in display order.
+pub(super) fn with_agents(current: &MenuSettings, agents: &[&'static Agent]) -> MenuSettings {
+    let mut settings = current.clone();
+    settings.agents = AGENTS
+        .into_iter()
+        .filter(|agent| current.agents.contains(agent) || agents.contains(agent))
+        .filter(|agent| agent.menu.is_some())
+        .collect();
+    settings
+}
+
+/// Returns the names of the agents to whose menus `sync` can write.
+fn names_with_menu() -> Vec<&'static str> {
+    let agents = AGENTS.into_iter().filter(|agent| agent.menu.is_some());
+    agents.map(|agent| agent.name).collect()
+}
+
+fn exit_code(is_success: bool) -> ExitCode {
+    if is_success {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// What is to change in agents' menus and in the settings file, which says which menus these are.
+pub(super) struct MenuChanges {
+    settings: MenuSettings,
+    plans: Vec<MenuPlan>,
+    /// The settings file, if it changes.
+    settings_file: Option<ConfigFile>,
+    /// Why menus can't be read, or prompts may be missing.
+    problems: Vec<String>,
+    changes: Changes,
+}
+
+impl MenuChanges {
+    /// Plans the changes that bring all menus in line with `settings`. Agents that are not in them
+    /// get no entries, and lose those that they have.
+    ///
+    /// # Errors
+    /// Fails if there is no settings file to use, or if it can't be read.
+    pub(super) fn plan(
+        source: &PromptSource,
+        settings: MenuSettings,
+        system: &System,
+    ) -> anyhow::Result<MenuChanges> {
+        let path = config::path(&source.config)
+            .context("no settings file is used; leave out --no-config")?;
+        let library = library_id(&path);
+        let view = source.library().view();
+        let prompts = settings.prompts(&view);
+        let mut problems: Vec<String> = Vec::new();
+        let mut changes = Changes::All;
+        for problem in view.problems() {
+            problems.push(problem.to_string());
+            changes = Changes::WithoutRemovals; // the prompts may only be unreadable now
+        }
+        let mut plans = Vec::new();
+        for agent in AGENTS {
+            let is_shown = settings.agents.contains(&agent);
+            let shown = if is_shown { &*prompts } else { &[] };
+            match MenuPlan::new(agent, shown, system, &library) {
+                Some(Ok(plan)) if is_shown || !plan.is_empty() => plans.push(plan),
+                Some(Err(error)) if is_shown => problems.push(error.to_string()),
+                _ => {}
+            }
+        }
+        let file = config::with_menus(path, &settings)?;
+        Ok(MenuChanges {
+            settings,
+            plans,
+            settings_file: file.is_edited().then_some(file),
+            problems,
+            changes,
+        })
+    }
+
+    /// Returns whether there is nothing to write or remove.
+    pub(super) fn is_empty(&self) -> bool {
+        self.settings_file.is_none() && self.plans.iter().all(MenuPlan::is_empty)
+    }
+
+    /// Returns whether a menu can't be read, or prompts may be missing.
+    fn has_failed(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
+    /// Reports why menus and names are left alone.
+    pub(super) fn report_left_alone(&self, reporter: &Reporter) {
+        reporter.warn_all(&self.problems);
+        for plan in &self.plans {
+            reporter.warn_all(plan.warnings());
+        }
+    }
+
+    /// Describes the changes of each menu, and of the settings file. Says of menus without changes
+    /// that they are up to date, if `names_unchanged`.
+    pub(super) fn preview(&self, names_unchanged: bool) -> Styled {
+        let mut text = Styled::default();
+        for plan in &self.plans {
+            if !plan.is_empty() {
+                text.append(describe(plan));
+            } else if names_unchanged {
+                text.push(format!("{}: the menu is up to date\n", plan.agent.name));
+            }
+        }
+        if let Some(file) = &self.settings_file {
+            text.append(styled(NAME, display_path(&file.path)).plain("\n"));
+            let old_lines: Vec<&str> = file.original_text().lines().collect();
+            for line in file.edited_text().lines() {
+                if !old_lines.contains(&line) {
+                    text.append(styled(ADDED, format!("+ {line}")).plain("\n"));
+                }
+            }
+        }
+        text
+    }
+
+    /// Writes the settings file, and then the entries, and says what was done. Returns whether
+    /// everything was written.
+    ///
+    /// # Errors
+    /// Fails if the settings file can't be written. Then nothing else is.
+    pub(super) fn apply(&self, reporter: &Reporter) -> anyhow::Result<bool> {
+        if let Some(file) = &self.settings_file {
+            file.write()?;
+        }
+        let mut written = 0;
+        let mut removed = 0;
+        let mut is_done = true;
+        for plan in &self.plans {
+            let result = plan.apply(self.changes);
+            written += result.written;
+            removed += result.removed;
+            for error in result.errors {
+                reporter.error(&error.to_string());
+                is_done = false;
+            }
+        }
+        let entries = ["entry", "entries"];
+        let noun = entries[usize::from(written + removed != 1)];
+        reporter.note(&format!(
+            "{written} written, {removed} removed: {noun} of agents' menus"
+        ));
+        Ok(is_done)
+    }
+}
+
+/// Describes the changes of a menu: how many entries, and the names of the first ones.
+fn describe(plan: &MenuPlan) -> Styled {
+    let mut text = styled(NAME, display_path(&plan.folder)).plain("\n");
+    let changes = [
+        (ADDED, "+", plan.created()),
+        (ADDED, "~", plan.updated()),
+        (REMOVED, "-", plan.removed()),
+    ];
+    for (style, mark, names) in changes {
+        if names.is_empty() {
+            continue;
+        }
+        let shown = &names[..names.len().min(MAX_SHOWN_NAMES)];
+        let mut line = format!(
+            "{mark} {}: {}",
+            count(names.len(), "prompt"),
+            shown.join(", ")
+        );
+        if shown.len() < names.len() {
+            line += &format!(" and {} more", names.len() - shown.len());
+        }
+        text.append(styled(style, line).plain("\n"));
+    }
+    text
+}

@@ -1,0 +1,66 @@
+//! Composes the text of an entry.
+
+use super::selection::MenuPrompt;
+use crate::agents::{Menu, MenuBody, MenuLayout, SERVER_NAME};
+use crate::prompt::MenuMark;
+use serde_json::Value;
+
+/// A prompt and the name of its entry.
+#[derive(Debug)]
+pub(super) struct NamedPrompt<'p> {
+    pub(super) name: String,
+    pub(super) prompt: &'p MenuPrompt,
+}
+
+/// Returns the text of an entry's Markdown file, with its mark.
+pub(super) fn entry_text(menu: &Menu, entry: &NamedPrompt<'_>, library: &str) -> String {
+    let NamedPrompt { name, prompt } = entry;
+    let mut keys = String::new();
+    if menu.layout == MenuLayout::Skill {
+        keys += &key("name", name);
+    }
+    keys += &key("description", &prompt.description);
+    if menu.shows_argument_hint && !prompt.argument_hint.is_empty() {
+        keys += &key("argument-hint", &prompt.argument_hint);
+    }
+    keys += menu.further_keys;
+    let body = body(menu, name, &prompt.name);
+    let mark = MenuMark {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        hash: MenuMark::hash_of(&join(&keys, &body)),
+        library: library.to_owned(),
+        prompt: prompt.name.to_string(),
+    };
+    join(&(keys + &mark.to_yaml()), &body)
+}
+
+fn join(keys: &str, body: &str) -> String {
+    format!("---\n{keys}---\n{body}\n")
+}
+
+/// Returns a line of YAML. A string of JSON is one of YAML, too.
+fn key(name: &str, value: &str) -> String {
+    format!("{name}: {}\n", Value::from(value))
+}
+
+/// Returns the line that the model gets. With the hook, it gets the text of the prompt, too;
+/// without the hook, this line alone must lead it to the tool.
+fn body(menu: &Menu, entry: &str, prompt: &str) -> String {
+    let sign = menu.sign;
+    match menu.body {
+        MenuBody::Sentence => format!(
+            "A hook has added the text of this prompt for the user's words. If you do not see it, \
+             call the tool expand_prompt of the server `{SERVER_NAME}` with command `{prompt}` and, \
+             as input, the user's words after `{sign}{entry}`; then do what it returns."
+        ),
+        MenuBody::Command => format!(":{prompt} $ARGUMENTS"),
+    }
+}
+
+/// Returns whether the name of a prompt can stand in the body of an entry. Agents run or replace
+/// `` !`command` ``, `$1`, `@file` and `<tag>`.
+pub(super) fn is_safe_in_body(prompt: &str) -> bool {
+    prompt
+        .chars()
+        .all(|letter| letter.is_alphanumeric() || "-_./ ".contains(letter))
+}

@@ -1,0 +1,162 @@
+//! `sync`: entries for prompts in agents' own menus.
+
+use crate::client::{Client, LEGACY, assert_contains};
+use notify::{RecursiveMode, Watcher};
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+
+/// A user whose prompts are `notes` and `git/commit`.
+fn user() -> Client {
+    let client = Client::new().arguments([]);
+    for (file, text) in [
+        (
+            "notes.md",
+            "---\ndescription: Take notes\n---\nNote {{input}}.",
+        ),
+        ("git/commit.md", "Commit."),
+        ("private.md", "---\nmenu: false\n---\nNot in a menu."),
+        ("broken.md", "---\ntitle: x\n"),
+    ] {
+        client.put(format!("{PROMPTS}/{file}"), text);
+    }
+    client.put(
+        ".config/prompt-expander/config.toml",
+        "builtin = false # mine\n",
+    );
+    client
+}
+
+const PROMPTS: &str = ".config/prompt-expander/prompts";
+const NOTES: &str = ".codex/skills/notes/SKILL.md";
+const CONFIG: &str = ".config/prompt-expander/config.toml";
+
+#[test]
+fn a_menu_gets_an_entry_for_each_prompt_and_loses_those_that_should_go() {
+    let user = user();
+    let shown = user.words("sync codex --dry-run");
+    assert_contains(&shown.stdout, "+ 2 prompts: git-commit, notes");
+    assert!(!user.path(NOTES).exists());
+    let checked = user.words("sync codex --check");
+    assert_eq!(checked.status.code(), Some(1));
+    let asked = user.words("sync codex");
+    assert_contains(&asked.stderr, "add --yes");
+
+    user.words("sync codex --yes");
+    assert_contains(&user.text(NOTES), "description: \"Take notes\"");
+    assert_eq!(
+        user.text(CONFIG),
+        "builtin = false # mine\nmenus = [\"codex\"]\n"
+    );
+    let modified = fs::metadata(user.path(NOTES)).unwrap().modified().unwrap();
+    for line in ["sync --check", "sync --yes", "sync codex --yes"] {
+        let again = user.words(line);
+        assert!(again.status.success(), "{line}: {again:?}");
+        assert_contains(&again.stdout, "codex: the menu is up to date");
+    }
+    assert_eq!(
+        fs::metadata(user.path(NOTES)).unwrap().modified().unwrap(),
+        modified
+    );
+
+    // An entry is not a prompt.
+    let listed = user.words("list --from-agents --mine");
+    assert_eq!(listed.stdout.lines().count(), 3, "{listed:?}");
+    let expanded = user.words("expand --from-agents notes x");
+    assert_eq!(expanded.stdout, "Note x.\n");
+    user.words("rm notes --yes");
+    let missing = user.words("expand --from-agents notes x");
+    assert_contains(&missing.stderr, "no prompt named `notes`");
+
+    user.words("sync claude-code --yes");
+    assert!(!user.path(NOTES).exists());
+    assert!(user.path(".claude/skills/git-commit/SKILL.md").exists());
+    // An agent that is in `menus` no longer loses its entries.
+    let config = user.text(CONFIG).replace("\"codex\", ", "");
+    user.put(CONFIG, config);
+    user.words("sync --yes");
+    assert!(!user.path(".codex/skills/git-commit").exists());
+    assert!(user.path(".claude/skills/git-commit/SKILL.md").exists());
+}
+
+#[test]
+fn what_a_selection_says_is_kept() {
+    let user = user();
+    user.words("sync codex --only git/* --yes");
+    assert!(!user.path(NOTES).exists());
+    assert_contains(&user.text(CONFIG), "menus-only = \"git/*\"\n");
+    user.words("sync claude-code --yes");
+    assert!(!user.path(NOTES).exists());
+    user.words("sync --only * --yes");
+    assert!(user.path(NOTES).exists());
+    assert_eq!(
+        user.text(CONFIG),
+        "builtin = false # mine\nmenus = [\"codex\", \"claude-code\"]\n"
+    );
+}
+
+#[test]
+fn an_agent_without_a_menu_to_write_to_is_an_error() {
+    let user = user();
+    let ran = user.words("sync gemini --yes");
+    assert_contains(&ran.stderr, "`sync` cannot write to the menu of Gemini CLI");
+    assert_eq!(ran.status.code(), Some(1));
+    let ran = user.words("sync");
+    assert_contains(&ran.stderr, "no agent is named yet");
+}
+
+#[test]
+fn a_name_that_is_taken_is_reported_and_the_others_are_written() {
+    let user = user();
+    user.put(NOTES, "---\nname: notes\n---\nMine.\n");
+    let ran = user.words("sync codex --yes");
+    assert_contains(
+        &ran.stderr,
+        "the menu entry of `notes` is left alone: there is",
+    );
+    assert!(ran.status.success());
+    assert!(user.path(".codex/skills/git-commit/SKILL.md").exists());
+    assert_contains(&user.text(NOTES), "Mine.");
+}
+
+#[test]
+fn a_prompt_that_is_saved_while_the_server_runs_is_in_the_menu() {
+    let mut user = user();
+    user.words("sync codex --yes");
+    user.words("rm notes --yes");
+    user.put(format!("{PROMPTS}/new.md"), "Before the start.");
+    let entry = user.path(".codex/skills/new/SKILL.md");
+    let saved = user.path(".codex/skills/saved/SKILL.md");
+    user.shake_hands(LEGACY);
+    await_file(&entry);
+    user.put(format!("{PROMPTS}/saved.md"), "While it runs.");
+    await_file(&saved);
+    // Nothing is removed, and nothing is written while a source is broken.
+    assert!(user.path(NOTES).exists());
+    user.finish();
+    let check = user.words("sync --check");
+    assert_contains(&check.stdout, "- 1 prompt: notes");
+}
+
+/// Waits until a file is there.
+fn await_file(path: &Path) {
+    let folder = path.ancestors().nth(2).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let mut watcher = notify::recommended_watcher(sender).unwrap();
+    watcher.watch(folder, RecursiveMode::Recursive).unwrap();
+    while !path.exists() {
+        receiver.recv().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_server_with_other_prompts_writes_no_entries() {
+    let user = user().arguments(["--prompts", "prompts"]);
+    user.put(CONFIG, "menus = [\"codex\"]\n");
+    user.make_folder(".codex");
+    let mut user = user.prompt("other.md", "Other.");
+    user.shake_hands(LEGACY);
+    user.names();
+    user.finish();
+    assert!(!user.path(".codex/skills").exists());
+}
