@@ -65,7 +65,7 @@ fn a_list_is_selected_by_words_tag_and_owner() {
     );
     assert_eq!(
         failed(&get(&server, "/api/prompt"), 404),
-        "the API has nothing at this address"
+        "the API has nothing at this address. The endpoint for MCP clients is /mcp"
     );
     for (path, want) in [
         ("/api/prompts", "git/commit two"),

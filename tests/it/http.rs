@@ -482,6 +482,7 @@ fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
         ),
         ("POST", "/", 405, "this address does not support POST"),
         ("DELETE", "/ws", 405, "this address does not support DELETE"),
+        ("GET", "/ws", 400, "this address is only for WebSockets"),
         (
             "GET",
             "/",
@@ -499,6 +500,14 @@ fn other_paths_are_unknown_and_their_answer_is_not_json_rpc() {
             "{method} {path}"
         );
     }
+    let answer = server.send("POST", "/api/mcp", &USUAL, PING);
+    assert_eq!(
+        (answer.status, answer.json()["error"]["message"].as_str()),
+        (
+            404,
+            Some("the API has nothing at this address. The endpoint for MCP clients is /mcp")
+        )
+    );
     for path in ["/mcp/", "/mcp?x=%2e%2e", "/mcp/?x"] {
         let answer = server.send("POST", path, &USUAL, PING);
         assert_eq!((answer.status, answer.error()), (200, 0), "{path}");

@@ -390,7 +390,12 @@ fn frames_that_are_no_text_or_too_long_end_the_conversation_with_a_code_that_say
             1009,
             "the message is longer than 1,000 bytes",
         ),
-        ("not masked", vec![0x80 | TEXT, 2, b'{', b'}'], 1002, ""),
+        (
+            "not masked",
+            vec![0x80 | TEXT, 2, b'{', b'}'],
+            1002,
+            "the connection breaks the rules of WebSockets (RFC 6455)",
+        ),
     ] {
         let mut socket = open(&server);
         socket.send(TEXT, format!("{ping:1000}"));

@@ -190,7 +190,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 /// Takes a context, so that only authenticated callers learn which paths exist.
 async fn not_found(_: RequestContext) -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "the API has nothing at this address")
+    Refusal::wrong_address(StatusCode::NOT_FOUND, "the API has nothing at this address")
 }
 
 /// Checks a request, runs the handler of its route, and returns the response. The caller's access

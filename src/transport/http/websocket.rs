@@ -10,14 +10,16 @@ use super::app::{RequestContext, wait_for_shutdown};
 use super::budget::Reservation;
 use super::client_limits::{self, BODY_TIMEOUT};
 use super::metrics::{self, HandledMessage};
+use super::refusal::{HttpResult, Refusal};
 use crate::jsonrpc::{Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
 use crate::wording::format_size;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{
     CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code,
 };
-use axum::response::Response;
+use axum::response::IntoResponse;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -50,13 +52,23 @@ const CONTROL_HEADER_BYTES: usize = 6;
 const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 /// Accepts the upgrade to a WebSocket, and serves the conversation on another task.
-pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> Response {
+///
+/// # Errors
+/// Fails with 400 or 426 if the request asks for no upgrade.
+pub(super) async fn open(
+    context: RequestContext,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> HttpResult {
+    let upgrade = upgrade.map_err(|rejection| {
+        let problem = "this address is only for WebSockets";
+        Refusal::wrong_address(rejection.into_response().status(), problem)
+    })?;
     let limits = &context.app.request_limits;
     let peer = &context.client.peer;
     peer.switch_to_websocket(limits.memory.empty_reservation());
     let max_bytes = max_message_bytes(&context);
     let span = Span::current();
-    upgrade
+    let response = upgrade
         .protocols([SUBPROTOCOL])
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(max_bytes)
@@ -68,7 +80,8 @@ pub(super) async fn open(context: RequestContext, upgrade: WebSocketUpgrade) -> 
                 socket,
             };
             conversation.serve().instrument(span)
-        })
+        });
+    Ok(response)
 }
 
 /// Returns how long a message may be, in bytes.
@@ -113,7 +126,13 @@ fn end_after(error: &axum::BoxError, max_bytes: usize) -> End {
                 format!("the message is longer than {max}"),
             )
         }
-        _ => close(close_code::PROTOCOL, error.to_string()),
+        _ => {
+            tracing::info!(error, "a WebSocket breaks the protocol");
+            close(
+                close_code::PROTOCOL,
+                "the connection breaks the rules of WebSockets (RFC 6455)",
+            )
+        }
     }
 }
 
