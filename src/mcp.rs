@@ -181,7 +181,9 @@ impl TryFrom<Value> for ArgumentText {
     fn try_from(value: Value) -> Result<ArgumentText, &'static str> {
         match value {
             Value::String(text) => Ok(ArgumentText(text)),
-            Value::Number(number) if has_lost_digits(&number) => Err("must be a string"),
+            Value::Number(number) if has_lost_digits(&number) => Err(
+                "is too large for a number, which would lose digits: it must be a string in quotes",
+            ),
             Value::Number(_) | Value::Bool(_) => Ok(ArgumentText(value.to_string())),
             _ => Err("must be a string"),
         }

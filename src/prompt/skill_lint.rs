@@ -2,7 +2,7 @@
 //! degrees.
 
 use super::diagnostic::Diagnostic;
-use super::model::Prompt;
+use super::model::{IgnoredKey, Prompt};
 use crate::wording::{quoted, with_commas};
 
 /// The maximum length of a skill's name, in characters.
@@ -11,53 +11,71 @@ const MAX_SKILL_NAME: usize = 64;
 /// The maximum length of a skill's description, in characters.
 const MAX_SKILL_DESCRIPTION: usize = 1024;
 
+/// The maximum length of what a skill says about its compatibility, in characters.
+const MAX_SKILL_COMPATIBILITY: usize = 500;
+
 /// Returns a warning for each rule of agentskills.io that a skill breaks, with what agents do with
-/// such a file. Returns none for prompts that aren't skills.
+/// such a file. A prompt that isn't a skill gets one only if it probably should be.
 pub(super) fn skill_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
     // Only skills tell the agent which folder they are in.
     let is_skill = prompt.has_base_directory_line;
     if !is_skill {
-        return Vec::new();
+        return lower_case_warning(prompt).into_iter().collect();
     }
-    let mut warnings = name_warnings(prompt);
+    let mut warnings = Vec::new();
+    warnings.extend(name_warning(prompt));
     warnings.extend(description_warning(prompt));
+    warnings.extend(compatibility_warning(prompt));
     warnings
 }
 
-/// Warns about a `name` that is missing, differs from the folder's name, or isn't allowed. One name
-/// can get both of the last two warnings.
-fn name_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
+/// Returns a warning about a `name` that is missing, differs from the folder's name, or isn't
+/// allowed. Following the fix mends all of that.
+fn name_warning(prompt: &Prompt) -> Option<Diagnostic> {
     // A prompt is called by the name of its folder, so the key `name` is among those without effect.
-    let folder = prompt.name.rsplit('/').next().unwrap_or_default();
-    let mut ignored_keys = prompt.ignored_keys.iter();
-    let fix = format!("write `name: {}`", to_skill_name(folder));
-    let Some(name_key) = ignored_keys.find(|ignored| ignored.key == "name") else {
+    let folder = last_segment(&prompt.name);
+    let mut fix = format!("write `name: {}`", to_skill_name(folder));
+    if !is_skill_name(folder) {
+        fix += ", and give the folder the same name";
+    }
+    let Some(name_key) = find_key(prompt, "name") else {
         let message = "the skill has no `name`, so opencode does not load it";
-        return vec![Diagnostic::warning(None, message, fix)];
+        return Some(Diagnostic::warning(None, message, fix));
     };
-    let name = name_key.value.trim_matches('"'); // as in the file, so it may have quotes
-    let mut warnings = Vec::new();
-    if name != folder {
-        let message = format!(
+    let name = text_of(name_key);
+    let message = if name != folder {
+        format!(
             "the skill's `name` is {}, but its folder is {}: Codex knows only the `name`, and this program only the folder",
             quoted(name),
             quoted(folder)
-        );
-        warnings.push(Diagnostic::warning(Some(name_key.position), message, &fix));
-    }
-    if !is_skill_name(name) {
-        let message = format!(
+        )
+    } else if !is_skill_name(name) {
+        format!(
             "some agents do not load or cannot call the skill {}: a name has lower-case letters, digits and single hyphens, at most {MAX_SKILL_NAME} in all",
             quoted(name)
-        );
-        let fix_of_both = format!("{fix}, and give the folder the same name");
-        warnings.push(Diagnostic::warning(
-            Some(name_key.position),
-            message,
-            fix_of_both,
-        ));
-    }
-    warnings
+        )
+    } else {
+        return None;
+    };
+    Some(Diagnostic::warning(Some(name_key.position), message, fix))
+}
+
+/// Returns the last segment of a name: `pdf` for `team/pdf`.
+fn last_segment(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
+}
+
+/// Returns a key of the frontmatter that has no effect in this program.
+fn find_key<'p>(prompt: &'p Prompt, key: &str) -> Option<&'p IgnoredKey> {
+    prompt
+        .ignored_keys
+        .iter()
+        .find(|ignored| ignored.key == key)
+}
+
+/// Returns the value of a key without the quotes that it may have in the file.
+fn text_of(ignored: &IgnoredKey) -> &str {
+    ignored.value.trim_matches('"')
 }
 
 /// Returns whether agentskills.io allows this name: at most 64 lower-case letters and digits of
@@ -100,11 +118,48 @@ fn description_warning(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, fix))
 }
 
+/// Warns about a `compatibility` that is too long.
+fn compatibility_warning(prompt: &Prompt) -> Option<Diagnostic> {
+    let compatibility = find_key(prompt, "compatibility")?;
+    let length = text_of(compatibility).chars().count();
+    if length <= MAX_SKILL_COMPATIBILITY {
+        return None;
+    }
+    let message = format!("the `compatibility` of the skill has {length} characters");
+    let fix = format!("shorten it to {MAX_SKILL_COMPATIBILITY}, which agentskills.io allows");
+    Some(Diagnostic::warning(
+        Some(compatibility.position),
+        message,
+        fix,
+    ))
+}
+
+/// Warns about a file such as `pdf/skill.md` that is a prompt, but has the key `name` of a skill.
+fn lower_case_warning(prompt: &Prompt) -> Option<Diagnostic> {
+    let is_in_folder = prompt.name.contains('/');
+    let is_called_skill = last_segment(&prompt.name).eq_ignore_ascii_case("skill");
+    if !is_in_folder || !is_called_skill || find_key(prompt, "name").is_none() {
+        return None;
+    }
+    Some(Diagnostic::warning(
+        None,
+        LOWER_CASE_SKILL,
+        LOWER_CASE_SKILL_FIX,
+    ))
+}
+
+/// The message for a file such as `pdf/skill.md`.
+pub(crate) const LOWER_CASE_SKILL: &str =
+    "the file is not read as a skill, because only `SKILL.md` in upper case is one";
+
+/// The fix for a file such as `pdf/skill.md`.
+pub(crate) const LOWER_CASE_SKILL_FIX: &str = "rename it to `SKILL.md`";
+
 #[cfg(test)]
 mod tests {
     use crate::prompt::format::claude::parse_skill;
     use crate::prompt::format::testing::shown;
-    use crate::prompt::{Diagnostic, Name};
+    use crate::prompt::{Diagnostic, Name, Prompt};
 
     /// Returns the warnings about a skill in the folder `folder` with these keys.
     fn warnings(folder: &str, keys: &str) -> Vec<String> {
@@ -136,10 +191,28 @@ mod tests {
             (
                 "foo",
                 "name: Other Name\ndescription: D",
-                vec![differs.to_owned(), invalid("Other Name", "foo")],
+                vec![differs.to_owned()],
             ),
             ("a--b", "name: a--b\ndescription: D", vec![invalid("a--b", "a-b")]),
             ("Foo", "name: Foo\ndescription: D", vec![invalid("Foo", "foo")]),
+            (
+                "Foo_Bar",
+                "name: foo\ndescription: D",
+                vec!["2:1: the skill's `name` is `foo`, but its folder is `Foo_Bar`: Codex knows only the `name`, and this \
+                      program only the folder; write `name: foo-bar`, and give the folder the same name"
+                    .to_owned()],
+            ),
+            (
+                "foo",
+                &format!("name: foo\ndescription: D\ncompatibility: {}", "c".repeat(501)),
+                vec!["4:1: the `compatibility` of the skill has 501 characters; shorten it to 500, which agentskills.io allows"
+                    .to_owned()],
+            ),
+            (
+                "foo",
+                &format!("name: foo\ndescription: D\ncompatibility: {}", "c".repeat(500)),
+                vec![],
+            ),
             (
                 "foo",
                 "description: D",
@@ -159,6 +232,20 @@ mod tests {
             ),
         ] {
             assert_eq!(warnings(folder, keys), want, "{folder}: {keys}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_with_the_name_of_a_skill_in_lower_case_is_named() {
+        for (name, keys, count) in [
+            ("pdf/skill", "name: pdf", 1),
+            ("pdf/Skill", "name: pdf", 1),
+            ("skill", "name: pdf", 0),
+            ("git/skill", "title: S", 0),
+        ] {
+            let file = format!("---\n{keys}\ndescription: D\n---\nText.\n");
+            let prompt = Prompt::parse(Name::new(name).unwrap(), file.as_bytes()).unwrap();
+            assert_eq!(prompt.warnings().len(), count, "{name}: {keys}");
         }
     }
 }

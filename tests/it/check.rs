@@ -224,6 +224,59 @@ fn a_finding_in_more_than_three_places_is_shown_once_with_a_count_and_the_first_
 }
 
 #[test]
+fn findings_that_differ_only_in_a_path_or_a_number_are_shown_once() {
+    let client = Client::new().arguments([]);
+    for (index, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        client.put(format!("repo/.{name}/skills/x/SKILL.md"), "Text.");
+        let skill = format!(
+            "---\nname: {name}\ndescription: {}\n---\nText.",
+            "d".repeat(1_100 + index)
+        );
+        client.put(format!("long/{name}/SKILL.md"), skill);
+        let nameless = "---\ndescription: D\n---\nText.";
+        client.put(format!("nameless/{name}-1/SKILL.md"), nameless);
+    }
+    for (folder, parts) in [
+        (
+            "repo",
+            [
+                "hint: the folder has files of Agent Skills, which are not checked with this one\n    fix of the first: check them with",
+                "    4 times: ",
+            ],
+        ),
+        (
+            "long",
+            [
+                "warning: the `description` has 1,100 characters, so Codex does not load the skill\n    fix: shorten it to 1,024\n",
+                "    4 times: ",
+            ],
+        ),
+        (
+            "nameless",
+            [
+                "warning: the skill has no `name`, so opencode does not load it\n    fix of the first: write `name: a-1`\n",
+                "    4 times: ",
+            ],
+        ),
+    ] {
+        client.words(&format!("check {folder}")).says(0, &parts);
+    }
+}
+
+#[test]
+fn a_skill_whose_file_name_is_in_lower_case_is_named() {
+    let client = Client::new().arguments([]);
+    let skill = "---\nname: lower\ndescription: D\n---\nText.";
+    client.put(".claude/skills/lower/skill.md", skill);
+    client.put("own/lower/skill.md", skill);
+    for folder in [".claude/skills", "own"] {
+        let message = "lower/skill.md: warning: the file is not read as a skill, because only `SKILL.md` in upper case is one\n    \
+                       fix: rename it to `SKILL.md`\n";
+        client.words(&format!("check {folder}")).says(0, &[message]);
+    }
+}
+
+#[test]
 fn check_is_status_0_without_errors_and_1_with_them_and_with_strict_also_with_a_warning() {
     let client = Client::new()
         .prompt("a.md", "A {{input}}")

@@ -404,8 +404,12 @@ fn arguments_that_are_not_strings_or_unknown_are_tool_errors_in_both_eras() {
     for (command, arguments, want) in [
         ("compare", json!([]), not_an_object),
         ("compare", json!({"options": ["a"]}), not_a_string),
-        // Digits of such a number are lost.
-        ("compare", json!({"options": 1e22}), not_a_string),
+        (
+            "compare",
+            json!({"options": 1e22}),
+            "`options` in `arguments` is too large for a number, which would lose digits: it must be a string in quotes; call \
+             expand_prompt again with one.",
+        ),
         (
             "compare",
             json!({"optoins": "a"}),

@@ -164,7 +164,7 @@ fn errors_name_all_that_is_missing_and_have_their_codes() {
         ),
         (
             json!({"name": "compare", "arguments": {"options": 1e22}}),
-            "`arguments.options` must be a string",
+            "`arguments.options` is too large for a number, which would lose digits: it must be a string in quotes",
         ),
         (
             json!({"name": "comapre"}),

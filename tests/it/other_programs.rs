@@ -1,7 +1,7 @@
 //! Folders of other programs, and folders that are prompts: which files are read, under which
 //! names, and that nothing is written to them.
 
-use crate::client::{Client, LEGACY};
+use crate::client::{Client, LEGACY, assert_contains};
 use serde_json::json;
 use std::fs;
 
@@ -534,7 +534,7 @@ fn a_symlink_in_a_project_never_turns_a_secret_into_a_prompt() {
         let output = format!("{}{}", ran.stdout, ran.stderr);
         assert!(!output.contains("secret"), "{command}: {output}");
     }
-    let checked = client.words("check --from-agents --project").stdout;
+    let report = client.words("check --from-agents --project --json").json();
     for (link, reason) in [
         ("config.md", "which belongs to Git"),
         ("text.md", "which belongs to Git"),
@@ -542,13 +542,15 @@ fn a_symlink_in_a_project_never_turns_a_secret_into_a_prompt() {
         ("module", "which belongs to Git"),
         ("env.md", "which is not named like a prompt file"),
     ] {
-        let problem = checked
-            .lines()
-            .find(|line| line.contains(&format!("/commands/{link}:")));
-        let problem = problem.unwrap_or_else(|| panic!("{link}: {checked}"));
-        assert!(
-            problem.contains(&format!("{reason}, and is not followed")),
-            "{problem}"
+        let problems = report["problems"].as_array().unwrap();
+        let problem = problems.iter().find(|problem| {
+            let file = problem["file"].as_str().unwrap();
+            file.ends_with(&format!("/commands/{link}"))
+        });
+        let problem = problem.unwrap_or_else(|| panic!("{link}: {report}"));
+        assert_contains(
+            problem["message"].as_str().unwrap(),
+            &format!("{reason}, and is not followed"),
         );
     }
 }
@@ -589,8 +591,7 @@ fn check_names_the_folders_of_agents_at_the_root_of_a_repository() {
     let client = client(&[], &files).working_in("project");
     let ran = client.words("check .");
     for folder in folders {
-        let command = format!("{folder}`\n");
-        assert!(ran.stdout.contains(&command), "{folder}: {}", ran.stdout);
+        assert_contains(&ran.stdout, &format!("project/{folder}"));
     }
     for folder in others {
         let path = format!("project/{folder}");

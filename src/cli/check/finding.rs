@@ -12,9 +12,12 @@ use unicode_width::UnicodeWidthStr;
 /// The number of places that are shown of a finding that occurs more often than that.
 const MAX_PLACES: usize = 3;
 
+/// The same for a finding whose text names another path or number in each place.
+const MAX_DIFFERENT_PLACES: usize = 20;
+
 /// Formats diagnostics for standard output: grouped by file and with excerpts on a terminal,
 /// otherwise as two lines each. Those with the same text in more than [`MAX_PLACES`] places follow,
-/// each as one finding.
+/// each as one finding. Paths and numbers in the text make no difference.
 pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
     let findings = Findings::divide(diagnostics);
     let mut output = match output::terminal_width() {
@@ -35,36 +38,59 @@ pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
 struct Findings<'d> {
     /// Those that are shown one by one.
     single: Vec<&'d Diagnostic>,
-    /// Lists of diagnostics with the same text. Each list is shown as one finding.
+    /// Lists of diagnostics with the same sentence. Each list is shown as one finding.
     repeated: Vec<Vec<&'d Diagnostic>>,
 }
 
 impl Findings<'_> {
-    /// Divides diagnostics: those whose text occurs in at most [`MAX_PLACES`] places are shown one by
-    /// one, in their order. The others are grouped by their text.
+    /// Divides diagnostics: those whose [sentence](sentence) occurs in at most [`MAX_PLACES`] places
+    /// are shown one by one, in their order. The others are grouped by it.
     fn divide(diagnostics: &[Diagnostic]) -> Findings<'_> {
-        let mut by_text: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
+        let mut by_sentence: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
-            by_text
-                .entry(diagnostic.text())
+            by_sentence
+                .entry(sentence(diagnostic))
                 .or_default()
                 .push(diagnostic);
         }
         let mut single = Vec::new();
         for diagnostic in diagnostics {
-            if by_text[&diagnostic.text()].len() <= MAX_PLACES {
+            if by_sentence[&sentence(diagnostic)].len() <= MAX_PLACES {
                 single.push(diagnostic);
             }
         }
-        by_text.retain(|_, repeated| repeated.len() > MAX_PLACES);
+        by_sentence.retain(|_, repeated| repeated.len() > MAX_PLACES);
         Findings {
             single,
-            repeated: by_text.into_values().collect(),
+            repeated: by_sentence.into_values().collect(),
         }
     }
 }
 
-/// Formats diagnostics with the same text, of which there are more than [`MAX_PLACES`], as one
+/// Returns the text of a diagnostic with the same placeholder for each number, each path, and the
+/// name of the folder that its file is in.
+fn sentence(diagnostic: &Diagnostic) -> String {
+    const PLACEHOLDER: &str = "…";
+    let file = diagnostic.file.as_deref();
+    let folder = file.and_then(Path::parent).and_then(Path::file_name);
+    let text = diagnostic.text();
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        let core = word.trim_matches(|letter: char| "`'\".,;:()".contains(letter));
+        let is_number =
+            !core.is_empty() && core.chars().all(|letter| "0123456789,.".contains(letter));
+        let is_path = core.contains(['/', '\\']);
+        let is_folder = folder.is_some_and(|folder| *folder == *core);
+        words.push(if is_number || is_path || is_folder {
+            word.replace(core, PLACEHOLDER)
+        } else {
+            word.to_owned()
+        });
+    }
+    words.join(" ")
+}
+
+/// Formats diagnostics with the same sentence, of which there are more than [`MAX_PLACES`], as one
 /// finding:
 ///
 /// ```text
@@ -77,21 +103,38 @@ fn format_repeated(diagnostics: &[&Diagnostic]) -> Styled {
     let (style, label) = output::severity_label(first);
     let mut finding = styled(style, label).plain(format!(" {}\n", first.message));
     if !first.fix.is_empty() {
+        let have_same_fix = diagnostics.iter().all(|other| other.fix == first.fix);
+        let label = if have_same_fix {
+            "fix:"
+        } else {
+            "fix of the first:"
+        };
         finding = finding
             .plain("    ")
-            .with(HIGHLIGHT, "fix:")
+            .with(HIGHLIGHT, label)
             .plain(format!(" {}\n", first.fix));
     }
+    let have_same_text = diagnostics.iter().all(|other| other.text() == first.text());
+    let max_places = if have_same_text {
+        MAX_PLACES
+    } else {
+        MAX_DIFFERENT_PLACES
+    };
+    let shown = &diagnostics[..diagnostics.len().min(max_places)];
     let mut places = Vec::new();
-    for diagnostic in &diagnostics[..MAX_PLACES] {
+    for diagnostic in shown {
         places.push(output::problem_location(diagnostic));
     }
-    finding.plain(format!(
-        "    {} times: {} and {} more, which `--json` lists\n",
+    finding = finding.plain(format!(
+        "    {} times: {}",
         diagnostics.len(),
-        places.join(", "),
-        diagnostics.len() - MAX_PLACES
-    ))
+        places.join(", ")
+    ));
+    let hidden_count = diagnostics.len() - shown.len();
+    if hidden_count > 0 {
+        finding = finding.plain(format!(" and {hidden_count} more, which `--json` lists"));
+    }
+    finding.plain("\n")
 }
 
 /// Formats diagnostics for a terminal, grouped by file and with excerpts.

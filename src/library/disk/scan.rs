@@ -7,7 +7,9 @@ use super::prompt_file::Files;
 use super::root::{FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
 use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
-use crate::prompt::{Diagnostic, Kind, MAX_NAME_FOLDERS, Name};
+use crate::prompt::{
+    Diagnostic, Kind, LOWER_CASE_SKILL, LOWER_CASE_SKILL_FIX, MAX_NAME_FOLDERS, Name,
+};
 use crate::wording::full_path;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -346,9 +348,19 @@ impl<'f> Scan<'f> {
         let has_no_suffix = path.extension().is_none();
         if is_test_file(path) {
             self.test_paths.push(path.to_owned()); // its target is checked when it is read
+        } else if self.is_lower_case_skill(path) {
+            let message = LOWER_CASE_SKILL;
+            self.report(path, Kind::Warning, message, LOWER_CASE_SKILL_FIX);
         } else if has_no_suffix && !self.files.root.is_read_only() && !is_linked {
             self.listing.without_suffix.push(path.to_owned());
         }
+    }
+
+    /// Returns whether a file would be a skill in this folder if its name were in upper case.
+    fn is_lower_case_skill(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default();
+        let upper_case = path.with_file_name("SKILL.md");
+        name.eq_ignore_ascii_case("SKILL.md") && self.files.root.name_of(&upper_case).is_some()
     }
 
     /// Adds a prompt file. If another file has the same name, the path that is first in byte order
