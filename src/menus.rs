@@ -20,7 +20,7 @@ mod selection;
 mod tests;
 mod text;
 
-pub use apply::{Changes, WrittenEntries};
+pub use apply::WrittenEntries;
 pub use plan::MenuPlan;
 pub use selection::{MenuPrompt, MenuSettings};
 

@@ -12,10 +12,13 @@ mod program;
 use super::agent_names::system;
 use super::config;
 use super::output::Reporter;
-use super::source_options::ConfigOptions;
+use super::source_options::{ConfigOptions, PromptSource};
+use super::sync::{MenuChanges, with_agents, without_agents};
+use super::user_folders::is_users_own;
 use crate::agents::{
     AGENTS, Agent, ConfigFile, Installation, RegistrationStatus, Scope, System, plan_removal,
 };
+use crate::menus::MenuSettings;
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
 use changes::{AgentSelection, ConfigChanges};
@@ -50,6 +53,9 @@ pub(super) struct Install {
     /// asking (gemini)
     #[arg(long, requires = "target")]
     no_trust: bool,
+    /// Don't put your prompts into the agents' own menus, as `sync` does (codex, claude-code)
+    #[arg(long, requires = "target")]
+    no_menu: bool,
     #[command(flatten)]
     selection: AgentSelection,
     #[command(flatten)]
@@ -124,6 +130,12 @@ impl Install {
         for agent in &agents {
             let installation = self.installation(agent, &command, &settings);
             changes.add(agent, installation.plan(system), reporter);
+        }
+        if !self.no_menu && !self.project {
+            let planned = changes.planned_agents();
+            let source = load_source(&self.config);
+            let menus = with_agents(&source.settings.menus, &planned);
+            changes.menus = plan_menus(&source, menus, &planned, system)?;
         }
         let is_written = self.selection.preview_and_write(
             &mut changes,
@@ -201,6 +213,34 @@ impl Install {
     }
 }
 
+/// Returns the source of the prompts that the settings file selects.
+fn load_source(options: &ConfigOptions) -> PromptSource {
+    let mut source = PromptSource {
+        config: options.clone(),
+        ..PromptSource::default()
+    };
+    config::load(&mut source);
+    source
+}
+
+/// Plans the changes of the menus of `agents`. Returns `None` if there are none, or if the settings
+/// file can't say which menus there are: it is broken, read-only, inside a project, or not used.
+fn plan_menus(
+    source: &PromptSource,
+    menus: MenuSettings,
+    agents: &[&'static Agent],
+    system: &System,
+) -> anyhow::Result<Option<MenuChanges>> {
+    let has_menu = agents.iter().any(|agent| agent.menu.is_some());
+    let can_be_kept = config::path(&source.config).is_some_and(|path| is_users_own(&path));
+    if !has_menu || !can_be_kept || source.settings.is_unusable {
+        return Ok(None);
+    }
+    let changes = MenuChanges::plan(source, menus, agents, system)?;
+    let is_needed = !changes.is_empty() && changes.can_be_kept();
+    Ok(is_needed.then_some(changes))
+}
+
 /// Converts a path to a string, for a config.
 ///
 /// # Errors
@@ -264,6 +304,16 @@ impl Uninstall {
         for agent in &agents {
             let plan = plan_removal(agent, scope_for(self.project), system);
             changes.add(agent, plan, reporter);
+        }
+        if !self.project {
+            let leaving = if self.selection.all {
+                &AGENTS[..]
+            } else {
+                &agents
+            };
+            let source = load_source(&ConfigOptions::default());
+            let menus = without_agents(&source.settings.menus, leaving);
+            changes.menus = plan_menus(&source, menus, leaving, system)?;
         }
         if self.selection.all && registered.is_empty() && changes.is_empty() {
             reporter.note(NOTHING_IS_REGISTERED);

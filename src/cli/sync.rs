@@ -5,10 +5,11 @@ use super::config;
 use super::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, display_path, styled};
 use super::source_options::{ConfigOptions, PromptSource};
 use crate::agents::{AGENTS, Agent, ConfigFile, System};
-use crate::menus::{Changes, MenuPlan, MenuSettings, library_id};
+use crate::menus::{MenuPlan, MenuSettings, library_id};
 use crate::wording::{count, or_list};
 use anyhow::{Context, bail};
 use clap::Args;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -57,7 +58,7 @@ impl Sync {
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
         let settings = self.requested_settings(&source.settings.menus)?;
-        let changes = MenuChanges::plan(source, settings, &system()?)?;
+        let changes = MenuChanges::plan(source, settings, &AGENTS, &system()?)?;
         if changes.is_empty() && changes.settings.agents.is_empty() {
             bail!("no agent is named yet; add {}", or_list(&names_with_menu()));
         }
@@ -112,6 +113,16 @@ pub(super) fn with_agents(current: &MenuSettings, agents: &[&'static Agent]) -> 
     settings
 }
 
+/// Returns the settings without these agents. Without any agent, there is nothing to select.
+pub(super) fn without_agents(current: &MenuSettings, agents: &[&'static Agent]) -> MenuSettings {
+    let mut settings = current.clone();
+    settings.agents.retain(|agent| !agents.contains(agent));
+    if settings.agents.is_empty() {
+        return MenuSettings::default();
+    }
+    settings
+}
+
 /// Returns the names of the agents to whose menus `sync` can write.
 fn names_with_menu() -> Vec<&'static str> {
     let agents = AGENTS.into_iter().filter(|agent| agent.menu.is_some());
@@ -134,18 +145,18 @@ pub(super) struct MenuChanges {
     settings_file: Option<ConfigFile>,
     /// Why menus can't be read, or prompts may be missing.
     problems: Vec<String>,
-    changes: Changes,
 }
 
 impl MenuChanges {
-    /// Plans the changes that bring all menus in line with `settings`. Agents that are not in them
-    /// get no entries, and lose those that they have.
+    /// Plans the changes that bring the menus of `agents` in line with `settings`. Those that are not
+    /// in the settings get no entries, and lose those that they have.
     ///
     /// # Errors
     /// Fails if there is no settings file to use, or if it can't be read.
     pub(super) fn plan(
         source: &PromptSource,
         settings: MenuSettings,
+        agents: &[&'static Agent],
         system: &System,
     ) -> anyhow::Result<MenuChanges> {
         let path = config::path(&source.config)
@@ -153,17 +164,16 @@ impl MenuChanges {
         let library = library_id(&path);
         let view = source.library().view();
         let prompts = settings.prompts(&view);
-        let mut problems: Vec<String> = Vec::new();
-        let mut changes = Changes::All;
-        for problem in view.problems() {
-            problems.push(problem.to_string());
-            changes = Changes::WithoutRemovals; // the prompts may only be unreadable now
-        }
+        let mut problems: Vec<String> = view.problems().iter().map(ToString::to_string).collect();
+        let may_miss_prompts = !problems.is_empty();
         let mut plans = Vec::new();
-        for agent in AGENTS {
-            let is_shown = settings.agents.contains(&agent);
+        for agent in agents {
+            let is_shown = settings.agents.contains(agent);
             let shown = if is_shown { &*prompts } else { &[] };
             match MenuPlan::new(agent, shown, system, &library) {
+                Some(Ok(plan)) if is_shown && may_miss_prompts => {
+                    plans.push(plan.without_removals())
+                }
                 Some(Ok(plan)) if is_shown || !plan.is_empty() => plans.push(plan),
                 Some(Err(error)) if is_shown => problems.push(error.to_string()),
                 _ => {}
@@ -175,13 +185,18 @@ impl MenuChanges {
             plans,
             settings_file: file.is_edited().then_some(file),
             problems,
-            changes,
         })
     }
 
     /// Returns whether there is nothing to write or remove.
     pub(super) fn is_empty(&self) -> bool {
         self.settings_file.is_none() && self.plans.iter().all(MenuPlan::is_empty)
+    }
+
+    /// Returns whether the settings file says already which menus there are, or can be changed.
+    pub(super) fn can_be_kept(&self) -> bool {
+        let file = self.settings_file.as_ref();
+        file.is_none_or(|file| file.target().is_ok())
     }
 
     /// Returns whether a menu can't be read, or prompts may be missing.
@@ -227,13 +242,18 @@ impl MenuChanges {
     /// Fails if the settings file can't be written. Then nothing else is.
     pub(super) fn apply(&self, reporter: &Reporter) -> anyhow::Result<bool> {
         if let Some(file) = &self.settings_file {
-            file.write()?;
+            let result = file.write();
+            // Another process may have just made the same change.
+            let current = ConfigFile::read_settings(file.path.clone())?;
+            if current.original != file.edited {
+                result?;
+            }
         }
         let mut written = 0;
         let mut removed = 0;
         let mut is_done = true;
         for plan in &self.plans {
-            let result = plan.apply(self.changes);
+            let result = plan.apply();
             written += result.written;
             removed += result.removed;
             for error in result.errors {
@@ -247,6 +267,21 @@ impl MenuChanges {
             "{written} written, {removed} removed: {noun} of agents' menus"
         ));
         Ok(is_done)
+    }
+
+    /// Returns the changes as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let mut menus = Vec::new();
+        for plan in &self.plans {
+            menus.push(json!({
+                "name": plan.agent.name,
+                "folder": plan.folder.display().to_string(),
+                "added": plan.created(),
+                "updated": plan.updated(),
+                "removed": plan.removed(),
+            }));
+        }
+        Value::Array(menus)
     }
 }
 

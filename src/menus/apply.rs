@@ -9,15 +9,6 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Which part of a plan to carry out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changes {
-    /// Write and remove.
-    All,
-    /// Nothing is removed. For the server, which nobody has asked.
-    WithoutRemovals,
-}
-
 /// What was done.
 #[derive(Debug, Default)]
 pub struct WrittenEntries {
@@ -31,14 +22,12 @@ pub struct WrittenEntries {
 
 impl MenuPlan {
     /// Carries out the plan. An error with one entry doesn't keep the others from being written.
-    pub fn apply(&self, changes: Changes) -> WrittenEntries {
+    pub fn apply(&self) -> WrittenEntries {
         let mut result = WrittenEntries::default();
-        if changes == Changes::All {
-            for removal in &self.removals {
-                match self.remove(removal) {
-                    Ok(()) => result.removed += 1,
-                    Err(error) => result.errors.push(self.error(&removal.name, &error)),
-                }
+        for removal in &self.removals {
+            match self.remove(removal) {
+                Ok(()) => result.removed += 1,
+                Err(error) => result.errors.push(self.error(&removal.name, &error)),
             }
         }
         for write in &self.writes {

@@ -76,6 +76,15 @@ impl MenuPlan {
         Some(Ok(plan))
     }
 
+    /// Returns the plan without removals, for when prompts may only be missing now.
+    #[must_use]
+    pub fn without_removals(self) -> MenuPlan {
+        MenuPlan {
+            removals: Vec::new(),
+            ..self
+        }
+    }
+
     /// Returns the names of the entries to create.
     pub fn created(&self) -> Vec<&str> {
         let created = self.writes.iter().filter(|write| write.old_text.is_none());

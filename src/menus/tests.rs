@@ -1,9 +1,9 @@
 //! Plans and their results in real folders.
 
+use super::WrittenEntries;
 use super::left_alone::WhyLeft;
 use super::plan::MenuPlan;
 use super::selection::MenuPrompt;
-use super::{Changes, WrittenEntries};
 use crate::agents::{Agent, System};
 use crate::prompt::MenuMark;
 use crate::prompt::Name;
@@ -54,7 +54,7 @@ impl Home {
 
     /// Writes the entries for these prompts, and removes all others.
     fn sync(&self, prompts: &[&str]) -> WrittenEntries {
-        self.plan(prompts).apply(Changes::All)
+        self.plan(prompts).apply()
     }
 
     /// Returns all files below the home directory, with their texts.
@@ -161,7 +161,7 @@ fn a_change_of_a_prompt_updates_its_entry() {
         .unwrap()
         .unwrap();
     assert_eq!(plan.updated(), ["a"]);
-    assert_eq!(plan.apply(Changes::WithoutRemovals).written, 1);
+    assert_eq!(plan.without_removals().apply().written, 1);
     assert!(home.files()[0].1.contains("description: \"Other\""));
 }
 
@@ -169,7 +169,7 @@ fn a_change_of_a_prompt_updates_its_entry() {
 fn the_server_removes_nothing() {
     let home = Home::new("codex");
     home.sync(&["a"]);
-    let result = home.plan(&["b"]).apply(Changes::WithoutRemovals);
+    let result = home.plan(&["b"]).without_removals().apply();
     assert_eq!((result.written, result.removed), (1, 0));
     assert!(home.at(".codex/skills/a/SKILL.md").exists());
 }
@@ -212,7 +212,7 @@ fn a_file_that_is_not_exactly_as_it_was_written_is_left_alone() {
             let plan = home.plan(prompts);
             let reasons: Vec<&WhyLeft> = plan.left_alone.iter().map(|left| &left.why).collect();
             assert_eq!(reasons, [why], "{case}");
-            let result = plan.apply(Changes::All);
+            let result = plan.apply();
             assert_eq!((result.written, result.removed), (0, 0), "{case}");
         }
         assert_eq!(home.files(), files, "{case}");
@@ -261,7 +261,7 @@ fn a_file_of_the_users_is_left_alone() {
         let why = WhyLeft::UsersFile(home.at(path));
         assert_eq!(plan.left_alone.len(), 1, "{path}");
         assert_eq!(plan.left_alone[0].why, why);
-        plan.apply(Changes::All);
+        plan.apply();
         assert_eq!(home.files(), files);
         // If the prompt is gone, nobody needs to know of the file.
         assert_eq!(home.plan(&[]).left_alone, []);
@@ -355,7 +355,7 @@ fn a_file_that_changes_after_the_plan_is_neither_replaced_nor_removed() {
     home.write(".codex/skills/b/SKILL.md", "Mine.");
     let files = home.files();
     for plan in [removal, creation] {
-        assert_eq!(plan.apply(Changes::All).errors.len(), 1);
+        assert_eq!(plan.apply().errors.len(), 1);
     }
     let mut now = home.files();
     now.retain(|(path, _)| !path.contains("b/agents"));
@@ -410,7 +410,7 @@ fn two_processes_that_write_at_once_do_no_harm() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             let plan = home.plan(&names);
-            scope.spawn(move || assert_eq!(plan.apply(Changes::All).errors, []));
+            scope.spawn(move || assert_eq!(plan.apply().errors, []));
         }
     });
     assert!(home.plan(&names).is_empty());

@@ -295,7 +295,7 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
             .arguments([])
             .variable("XDG_CONFIG_HOME", "/x"),
     );
-    user.done(&["install", "codex", "--yes", "--no-hook"]);
+    user.done(&["install", "codex", "--yes", "--no-hook", "--no-menu"]);
     assert!(
         user.text(".codex/config.toml")
             .contains("args = [\"--config\", \"")
@@ -461,7 +461,7 @@ fn all_are_the_agents_on_this_machine_and_for_uninstall_those_that_are_registere
     user.make_folder(".cursor");
     user.put("bin/codex", "");
     set_mode(user.path("bin/codex"), 0o755);
-    user.done(&["install", "--all", "--yes"]);
+    user.done(&["install", "--all", "--yes", "--no-menu"]);
     assert_eq!(
         user.files(),
         [

@@ -160,3 +160,24 @@ fn a_server_with_other_prompts_writes_no_entries() {
     user.finish();
     assert!(!user.path(".codex/skills").exists());
 }
+
+#[test]
+fn install_fills_the_menu_and_uninstall_empties_it() {
+    let user = user();
+    user.words("install codex vscode --yes");
+    assert!(user.path(NOTES).exists());
+    assert_contains(&user.text(CONFIG), "menus = [\"codex\"]\n");
+    user.words("sync claude-code --yes");
+    let again = user.words("install codex --dry-run");
+    assert_contains(&again.stdout, "codex: registered already");
+    let planned = user.words("uninstall codex --dry-run --json").json();
+    assert_eq!(planned["menus"][0]["removed"][1], "notes");
+    user.words("uninstall codex --yes");
+    assert!(!user.path(".codex/skills/notes").exists());
+    assert_contains(&user.text(CONFIG), "menus = [\"claude-code\"]\n");
+    user.words("uninstall --all --yes");
+    assert!(!user.path(".claude/skills/notes").exists());
+    assert_eq!(user.text(CONFIG), "builtin = false # mine\n");
+    user.words("install codex --yes --no-menu");
+    assert!(!user.path(".codex/skills").join("notes").exists());
+}

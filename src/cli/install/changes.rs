@@ -7,6 +7,7 @@ use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
 use crate::cli::agent_names::AgentParser;
 use crate::cli::diff::colored;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
+use crate::cli::sync::MenuChanges;
 use crate::library::unified_diff;
 use crate::prompt::Diagnostic;
 use crate::wording::{count, join_words, without_passwords};
@@ -52,6 +53,8 @@ pub(super) struct ConfigChanges {
     agents: Vec<AgentChange>,
     /// The files that this program keeps for itself, if they are to be listed or deleted.
     own_files: Option<OwnFiles>,
+    /// What changes in the agents' own menus.
+    pub(super) menus: Option<MenuChanges>,
     /// The titles of the agents for which planning or writing failed.
     failed_agents: Vec<&'static str>,
 }
@@ -67,6 +70,7 @@ impl ConfigChanges {
             copy_change,
             agents: Vec::new(),
             own_files,
+            menus: None,
             failed_agents: Vec::new(),
         }
     }
@@ -86,6 +90,11 @@ impl ConfigChanges {
             }
             Err(error) => self.fail(agent, &error, reporter),
         }
+    }
+
+    /// Returns the agents for which planning has not failed.
+    pub(super) fn planned_agents(&self) -> Vec<&'static Agent> {
+        self.agents.iter().map(|change| change.agent).collect()
     }
 
     /// Reports the error of an agent, and records that the agent failed.
@@ -114,6 +123,7 @@ impl ConfigChanges {
         self.copy_change.is_none()
             && self.changed_agents().count() == 0
             && !self.deletes_own_files()
+            && self.menus.as_ref().is_none_or(MenuChanges::is_empty)
     }
 
     /// Returns whether files that this program keeps for itself are to be deleted.
@@ -161,6 +171,12 @@ impl ConfigChanges {
         }
         for (agent, error) in failures {
             self.fail(agent, &error, reporter);
+        }
+        if let Some(menus) = &self.menus
+            && !menus.is_empty()
+            && !menus.apply(reporter)?
+        {
+            self.failed_agents.push("the menus");
         }
         self.delete_own_files(reporter)
     }
@@ -237,6 +253,9 @@ impl ConfigChanges {
             let is_deleted = own_files.fate == Fate::Delete && self.failed_agents.is_empty();
             let key = if is_deleted { "deleted" } else { "kept" };
             json[key] = own_files.to_json();
+        }
+        if let Some(menus) = &self.menus {
+            json["menus"] = menus.to_json();
         }
         if let Some(copy_change) = &self.copy_change {
             json["program"] = json!(copy_change.copy_path().display().to_string());
@@ -359,6 +378,9 @@ fn print_preview(
             text.append(format_diff(file));
         }
     }
+    if let Some(menus) = &changes.menus {
+        text.append(menus.preview(false));
+    }
     if let Some(own_files) = &changes.own_files
         && own_files.has_deletion()
     {
@@ -366,6 +388,9 @@ fn print_preview(
         text.push(own_files.describe() + "\n");
     }
     output::print(&text)?;
+    if let Some(menus) = &changes.menus {
+        menus.report_left_alone(reporter);
+    }
     for change in &changes.agents {
         for note in &change.plan.notes {
             reporter.note(note);

@@ -199,7 +199,10 @@ impl OwnFiles {
             delete_all(&file.path)
                 .with_context(|| format!("{} cannot be deleted", full_path(&file.path)))?;
         }
-        if let Some(settings) = self.settings.take() {
+        // Plan this again: what was removed from the menus has changed the file.
+        if self.settings.take().is_some()
+            && let Some(settings) = config::plan_removal_of_trusted()?
+        {
             settings.write()?;
         }
         let folders = [

@@ -7,7 +7,7 @@ use crate::cli::source_options::PromptSource;
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::lock::lock;
-use crate::menus::{Changes, MenuPlan, MenuPrompt, MenuSettings, library_id};
+use crate::menus::{MenuPlan, MenuPrompt, MenuSettings, library_id};
 use crate::server::{Change, Listener, Server};
 use std::env;
 use std::io::{self, Write};
@@ -58,7 +58,7 @@ impl MenuKeeper {
             if let Some(Ok(plan)) = plan
                 && plan.is_agent_here()
             {
-                let result = plan.apply(Changes::WithoutRemovals);
+                let result = plan.without_removals().apply();
                 tracing::info!(
                     agent = agent.name,
                     written = result.written,
