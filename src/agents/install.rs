@@ -828,6 +828,14 @@ mod tests {
             "{:?}",
             plan.notes
         );
+        let older = text.replace("command.execute.before", "something.else");
+        fs::write(user.path(PLUGIN), older).unwrap();
+        user.install(|_| {}, "opencode").unwrap();
+        assert_eq!(
+            user.read(PLUGIN),
+            text,
+            "the plugin of an older version is replaced"
+        );
         user.uninstall("opencode");
         assert!(!user.path(PLUGIN).exists());
         let user = User::with(&[]);

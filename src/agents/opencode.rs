@@ -11,6 +11,7 @@ use super::environment::Scope;
 use super::files::AgentFiles;
 use super::hook_line::RegisteredHook;
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::in_backticks;
@@ -76,6 +77,21 @@ pub(super) static OPENCODE: Agent = Agent {
     }),
     // A result of more than 51,138 bytes is saved to a file, and the model only gets its path.
     part_limit: Some(PartLimit::of_json(51_000, Unit::Bytes)),
+    menu: Some(Menu {
+        sign: '/',
+        sign_place: SignPlace::StartOfMessage,
+        folder: "commands",
+        layout: MenuLayout::File,
+        body: MenuBody::Sentence,
+        shows_argument_hint: false,
+        further_keys: "",
+        further_files: &[],
+        other_folders: |_| Vec::new(),
+        takes_name: |name| !name.contains(char::is_whitespace),
+        builtin_names: "agents clear compact connect continue details editor exit export help init \
+                        mcps models new q quit redo resume review sessions share skills status \
+                        summarize themes thinking timeline undo unshare",
+    }),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,
         accept_placeholders: menu_text::accept_placeholders,

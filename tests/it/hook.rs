@@ -169,6 +169,8 @@ fn an_entry_of_the_agents_menu_invokes_its_prompt_with_the_sign_of_that_menu() {
         }
         put_entry(&client, folder, "git-commit", "git/commit");
     }
+    let entry = std::fs::read_to_string(client.path(".codex/skills/research/SKILL.md")).unwrap();
+    client.put(".config/opencode/commands/research.md", entry);
     client.put(
         ".codex/skills/smile/SKILL.md",
         "---\nname: smile\n---\nMine.\n",
@@ -186,6 +188,10 @@ fn an_entry_of_the_agents_menu_invokes_its_prompt_with_the_sign_of_that_menu() {
     ] {
         assert_eq!(of(name, typed), Some(part(typed, expansion)), "{typed}");
     }
+    let of_opencode = |message: &str| context_for(&client, "opencode", "chat.message", message);
+    let want = part("/research a b", "Topic: a b");
+    assert_eq!(of_opencode("/research a b"), Some(want));
+    assert_eq!(of_opencode("Use /research."), None);
     for (name, message) in [("codex", "Use $style."), ("claude-code", "Use /style.")] {
         assert_contains(
             &of(name, message).unwrap(),
