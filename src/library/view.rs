@@ -371,6 +371,10 @@ impl View {
     /// opens no files, except those whose suffix other programs use, too.
     pub fn list(&self) -> Listing {
         let mut all = Listing::default().merge(self.sources().map(|source| source.list()));
+        let Listing {
+            found, problems, ..
+        } = &mut all;
+        problems.retain(|problem| !is_link_to_found_skill(problem, found));
         if self.prefix.is_none() {
             return all;
         }
@@ -525,6 +529,7 @@ impl View {
         extra_check: &mut dyn FnMut(&Found, Option<&Path>) -> Option<Diagnostic>,
     ) -> Report {
         let mut report = Report::default();
+        let mut all_found = Vec::new();
         for source in self.sources() {
             let folder = source.about().path.as_deref();
             let listing = source.list();
@@ -541,7 +546,11 @@ impl View {
             }
             problems.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
             report.problems.extend(problems);
+            all_found.extend(listing.found);
         }
+        report
+            .problems
+            .retain(|problem| !is_link_to_found_skill(problem, &all_found));
         report
     }
 }
@@ -552,6 +561,19 @@ fn path_length(about: &About) -> usize {
         Some(path) => path.as_os_str().len(),
         None => usize::MAX,
     }
+}
+
+/// Returns whether a problem is only that a symlink to a skill is not followed, and the skill is
+/// found in its own place anyway. Such a symlink of a project may lead to a skill of the user.
+fn is_link_to_found_skill(problem: &Diagnostic, found: &[Found]) -> bool {
+    if problem.kind != Kind::OutsideFolder {
+        return false;
+    }
+    let Some(Ok(target)) = problem.file.as_deref().map(Path::canonicalize) else {
+        return false;
+    };
+    let skill = Some(target.join("SKILL.md"));
+    found.iter().any(|found| found.location().file == skill)
 }
 
 /// Returns the problems of a listing that are in `scope`: those of paths, and warnings about files

@@ -446,9 +446,12 @@ fn a_symlink_between_the_folders_of_agents_in_one_repository_is_followed() {
             ("project/.kiro/skills/k/SKILL.md", "K"),
             ("project/docs/skills/c/SKILL.md", "C"),
             ("project/docs/d.md", "D"),
+            (".claude/skills/u/SKILL.md", "The user's."),
         ],
     );
     for (target, link) in [
+        // It is not followed, but the skill is served anyway, as one of the user's.
+        ("../../../.claude/skills/u", ".claude/skills/u"),
         ("../../.agents/skills/a", ".claude/skills/a"),
         (
             "../../../.agents/skills/b/SKILL.md",
@@ -465,12 +468,18 @@ fn a_symlink_between_the_folders_of_agents_in_one_repository_is_followed() {
     let options = ["--from-agents", "--project"];
     assert_eq!(
         listed(&client, &options).join(", "),
-        "a project (skills), b project (skills), c project (skills), d project (claude), e project (skills), k project (skills), p project"
+        "a project (skills), b project (skills), c project (skills), d project (claude), e project (skills), k project (skills), p project, u user (skills)"
     );
     let ran = client.run([&options[..], &["list"]].concat(), "");
     assert_eq!(ran.stderr, "");
+    let checked = client.run([&options[..], &["check"]].concat(), "").stdout;
+    assert!(
+        checked.contains("/skills/up: ") && !checked.contains("/skills/u: "),
+        "{checked}"
+    );
     let ran = client.run([&options[..], &["expand", "e"]].concat(), "");
     assert!(ran.stdout.ends_with("\n\nB\n"), "{ran:?}");
+    fs::remove_file(client.path("project/.claude/skills/u")).unwrap(); // for `import`, it is an error
     // A prompt is imported once, although its text, which has the path of its folder, depends on
     // the symlink.
     let imported = client.words("import --to imported .");

@@ -47,6 +47,8 @@ pub(in crate::prompt) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagno
         None => markdown::read(Dialect::Other, &text)?,
     };
     reject_handlebars(&source)?;
+    // A Markdown file could not keep a byte order mark before the text.
+    source.body = source.body.trim_start_matches('\u{feff}').into();
     move_system_to_front(&mut source);
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.foreign_syntax = &CONTINUE;
@@ -157,6 +159,7 @@ mod tests {
             "Write tests.",
         );
         check(CONTINUE, "Explain {{{ input }}}", "this", "Explain this");
+        check(CONTINUE, "name: T\n---\n\u{feff}Explain.", "", "Explain.");
         check(
             CONTINUE,
             "---\ndescription: D\n---\nExplain {{{input}}} now",

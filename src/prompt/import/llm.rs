@@ -163,15 +163,17 @@ impl TemplateKeys {
         });
     }
 
-    /// Joins `system` and `prompt` with a blank line between them.
+    /// Joins `system` and `prompt` with a blank line between them. Drops a byte order mark before a
+    /// text, which a Markdown file could not keep.
     ///
     /// # Errors
     /// Fails if both are missing or blank.
     fn body(&self) -> Result<String, Diagnostic> {
         let mut texts = Vec::new();
         for text in [&self.system, &self.prompt].into_iter().flatten() {
+            let text = text.trim_start_matches('\u{feff}');
             if !text.trim().is_empty() {
-                texts.push(text.as_str());
+                texts.push(text);
             }
         }
         if texts.is_empty() {
@@ -243,6 +245,7 @@ mod tests {
                 "$x $input $ $5 d ${x y}",
             ),
             ("system: Be brief.", "hello", "Be brief.\n\nhello"),
+            ("system: \"\\uFEFFBe brief.\"", "", "Be brief."),
             (
                 "system: Be brief.\nprompt: 'Say: $input'",
                 "hello",
