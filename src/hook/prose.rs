@@ -134,6 +134,7 @@ impl<'t> Lines<'t> {
             && !line.trim_end().ends_with(['{', '}', ';', '\\'])
             && !starts_with_shell_command(line)
             && !ends_in_capitals(before)
+            && (sign != '/' || !precedes_place(before))
     }
 
     /// Returns whether a byte offset in the current paragraph is between backticks.
@@ -267,12 +268,43 @@ fn starts_with_shell_command(line: &str) -> bool {
 }
 
 /// Returns whether the last word of a text has only capital letters: a name that follows is part of
-/// a request or a query, as in `GET /users` and `WHERE id > $id`.
+/// a request or a query, as in `"GET /users` and `WHERE id > $id`.
 fn ends_in_capitals(text: &str) -> bool {
-    match text.split_whitespace().next_back() {
-        Some(word) => word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase()),
-        None => false,
-    }
+    let word = text.split_whitespace().next_back().unwrap_or_default();
+    let word = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+    word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// English words before the path of a folder or an address, as in `the /health endpoint`. In public
+/// messages of developers, a name such as `/docs` after them was never a command.
+const WORDS_BEFORE_PLACES: [&str; 16] = [
+    "a",
+    "an",
+    "the",
+    "at",
+    "from",
+    "in",
+    "inside",
+    "into",
+    "of",
+    "on",
+    "to",
+    "under",
+    "directory",
+    "endpoint",
+    "folder",
+    "path",
+];
+
+/// Returns whether a name with a slash after a text is probably a path, as after `look in`. After
+/// `as in`, it is not.
+fn precedes_place(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let Some(last) = words.next_back() else {
+        return false;
+    };
+    let is_as_in = last == "in" && words.next_back() == Some("as");
+    WORDS_BEFORE_PLACES.contains(&last) && !is_as_in
 }
 
 /// Returns whether the start of a word is a function call like `validates(` in `validates(:name)`:
