@@ -4,15 +4,17 @@
 //! after it, so supporting a new agent means adding a file and an entry to the list. Nothing here
 //! reads the process's environment: callers pass it as a [`System`].
 //!
-//! The behavior of Codex, Claude Code, Gemini CLI and opencode was observed, and new registrations
-//! match what their own `mcp add` writes; see `docs/clients/`. VS Code, Cursor and Zed follow their
-//! documentation.
+//! The behavior of VS Code, Cursor and Zed is taken from their documentation. That of all others was
+//! observed, and new registrations match what their own `mcp add` writes; see `docs/clients/`.
 
 mod claude_code;
 mod codex;
+mod copilot;
 mod cursor;
 mod gemini;
 mod opencode;
+mod pi;
+mod qwen;
 mod vscode;
 mod zed;
 
@@ -40,7 +42,7 @@ pub use config_file::{Backup, ConfigFile};
 pub use drafts::{DraftEditor, Drafts, EditorProblem};
 pub use environment::{Environment, Scope, System, is_same_file};
 pub use files::AgentFiles;
-pub use hook_dialect::SubmittedMessage;
+pub use hook_dialect::{HookAnswer, SubmittedMessage};
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
@@ -55,13 +57,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All agents, in display order.
-pub static AGENTS: [&Agent; 7] = [
+pub static AGENTS: [&Agent; 10] = [
     &codex::CODEX,
     &claude_code::CLAUDE_CODE,
     &gemini::GEMINI,
+    &qwen::QWEN,
+    &copilot::COPILOT,
     &vscode::VSCODE,
     &cursor::CURSOR,
     &opencode::OPENCODE,
+    &pi::PI,
     &zed::ZED,
 ];
 
@@ -279,6 +284,8 @@ mod tests {
             ("vs-code", "vscode"),
             ("code", "vscode"),
             ("cursor-agent", "cursor"),
+            ("qwen-code", "qwen"),
+            ("GitHub Copilot CLI", "copilot"),
         ] {
             assert_eq!(Agent::by_name(name).unwrap().name, want, "{name}");
         }
@@ -303,6 +310,9 @@ mod tests {
                 ("CODEX_HOME", "/codex"),
                 ("CLAUDE_CONFIG_DIR", "/claude"),
                 ("GEMINI_CLI_HOME", "/gemini"),
+                ("QWEN_HOME", "/qwen"),
+                ("COPILOT_HOME", "/copilot"),
+                ("PI_CODING_AGENT_DIR", "/pi"),
             ]),
         );
         for (name, in_home, in_moved) in [
@@ -313,6 +323,13 @@ mod tests {
                 "/h/.gemini/settings.json",
                 "/gemini/.gemini/settings.json",
             ),
+            ("qwen", "/h/.qwen/settings.json", "/qwen/settings.json"),
+            (
+                "copilot",
+                "/h/.copilot/mcp-config.json",
+                "/copilot/mcp-config.json",
+            ),
+            ("pi", "/h/.pi/agent/mcp.json", "/pi/mcp.json"),
             ("vscode", "/c/Code/User/mcp.json", "/c/Code/User/mcp.json"),
             ("cursor", "/h/.cursor/mcp.json", "/h/.cursor/mcp.json"),
             (

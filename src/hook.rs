@@ -20,7 +20,7 @@ mod prose;
 
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
-use crate::agents::{Agent, SubmittedMessage, System, Unit};
+use crate::agents::{Agent, HookAnswer, SubmittedMessage, System, Unit};
 use crate::library::{
     Found, Layer, Library, View, note_for_model, only_with_last_segment, similar_names,
 };
@@ -68,10 +68,14 @@ impl Event {
         let analysis = analyze(&library.view(), &self.submitted.text, Some(menu));
         let parts = context_parts(self.agent, &analysis)?;
         let (max, unit) = self.agent.context_limit(system)?;
-        let context = join_within(max, unit, parts);
-        let note = analysis.note_for_user();
-        let answer = self.agent.hook.as_ref()?.answer(&context, note.as_deref());
-        Some(format!("{answer}\n"))
+        let answer = HookAnswer {
+            context: join_within(max, unit, parts),
+            note_for_user: analysis.note_for_user(),
+            calls_menu_entry: analysis.calls_menu_entry(),
+        };
+        let hook = self.agent.hook.as_ref()?;
+        let json = hook.answer(&self.submitted, &answer)?;
+        Some(format!("{json}\n"))
     }
 }
 
@@ -134,6 +138,15 @@ struct MessageAnalysis<'m> {
 }
 
 impl MessageAnalysis<'_> {
+    /// Returns whether the message begins with the sign and the name of an entry of the agent's
+    /// menu.
+    fn calls_menu_entry(&self) -> bool {
+        match self.invocations.first() {
+            Some(first) => first.sign != ':' && first.range.start == 0,
+            None => false,
+        }
+    }
+
     /// Returns a note for the model about a misspelled name, otherwise about a withheld prompt, if
     /// any.
     fn note_for_model(&self) -> Option<String> {

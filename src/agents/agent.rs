@@ -2,7 +2,7 @@
 
 use super::access_list::{AccessList, ListLocation, ListProblem};
 use super::config_file::{ConfigFile, backup_path_of};
-use super::config_text::{ConfigSyntax, value_at};
+use super::config_text::{ConfigSyntax, JsonSyntax, value_at};
 use super::drafts::Drafts;
 use super::environment::{Environment, Scope, System};
 use super::files::{AgentFile, AgentFiles, ConfigContent};
@@ -89,6 +89,7 @@ pub(super) type PromptFolder = (&'static str, &'static str);
 pub struct Hook {
     /// The agent's name for the event.
     pub event: &'static str,
+    pub(super) dialect: HookDialect,
     /// The maximum length of a context that reaches the model untruncated, if the hook is registered
     /// as `install` does it. `docs/clients/` says how it was measured.
     pub context_limit: (usize, Unit),
@@ -121,6 +122,39 @@ pub struct Hook {
     /// Agent-specific checks that `doctor` runs on the first hook: whether the agent would run it,
     /// and how.
     pub checks: &'static [HookCheck],
+}
+
+/// Which events an agent sends to its hook, and which answers it understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HookDialect {
+    /// That of Claude Code, which most agents have adopted. The hook adds a context to the message.
+    ClaudeCode,
+    /// That of Copilot CLI's event `userPromptTransformed`. The hook replaces what the model gets.
+    CopilotCli,
+    /// That of pi's extensions. The hook replaces the message.
+    Pi,
+}
+
+impl Hook {
+    /// The defaults for the fields that most agents share.
+    pub(super) const DEFAULT: Hook = Hook {
+        event: "UserPromptSubmit",
+        dialect: HookDialect::ClaudeCode,
+        context_limit: (1_000_000, Unit::Bytes),
+        limit_of_entry: |_| None,
+        further_keys: &[],
+        user_file: "",
+        project_files: &[],
+        is_in_config: false,
+        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
+        timeout: 5,
+        windows_prefix: "",
+        windows_suffix: "",
+        note: None,
+        escapes_angle_brackets: false,
+        trust_record_keys: None,
+        checks: &[],
+    };
 }
 
 /// Which messages reach the model when a prompt is picked from an agent's menu.

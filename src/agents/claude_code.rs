@@ -55,24 +55,15 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         ..Config::JSON
     },
     hook: Some(Hook {
-        event: "UserPromptSubmit",
         context_limit: (10_000, Unit::Utf16),
-        limit_of_entry: |_| None,
-        further_keys: &[],
         user_file: "settings.json",
         project_files: &[".claude/settings.local.json", ".claude/settings.json"],
-        is_in_config: false,
-        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
-        timeout: 5,
-        windows_prefix: "",
         windows_suffix: NEVER_FAILS,
-        note: None,
-        escapes_angle_brackets: false,
-        trust_record_keys: None,
         checks: &[
             |examined, _| examined.hooks_disabled_if("disableAllHooks", true),
             check_managed_hooks_only,
         ],
+        ..Hook::DEFAULT
     }),
     // A result of more than 150,000 characters is saved to a file, and the model only gets 2 KB of
     // it. (The limit would be 50,000 if `tools/list` didn't request more.)

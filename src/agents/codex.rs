@@ -33,7 +33,6 @@ pub(super) static CODEX: Agent = Agent {
         ..Config::JSON
     },
     hook: Some(Hook {
-        event: "UserPromptSubmit",
         // No limit is known. 999,991 bytes arrived untruncated.
         context_limit: (1_000_000, Unit::Bytes),
         limit_of_entry,
@@ -42,11 +41,7 @@ pub(super) static CODEX: Agent = Agent {
         project_files: &[".codex/hooks.json"],
         is_in_config: true,
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
-        timeout: 5,
-        windows_prefix: "",
         windows_suffix: "", // cmd.exe doesn't support `; exit 0`
-        note: None,
-        escapes_angle_brackets: false,
         trust_record_keys: Some(|file, HookPlace { group, index }| {
             let key = format!("{}:user_prompt_submit:{group}:{index}", file.display());
             vec!["hooks".to_owned(), "state".to_owned(), key]
@@ -58,6 +53,7 @@ pub(super) static CODEX: Agent = Agent {
             check_single_file,
             check_managed_hooks_only,
         ],
+        ..Hook::DEFAULT
     }),
     // Codex drops the middle of a result of more than 48,000 characters (10,000 tokens, estimated
     // at 4.8 characters each). A program that the model wrote may print the whole result, which

@@ -3,6 +3,7 @@
 //! If a key appears twice, its last occurrence is read and edited.
 #![deny(clippy::disallowed_methods)] // the list and the reasons are in clippy.toml
 
+mod copilot_hooks;
 mod entry;
 mod json;
 mod plugin;
@@ -10,7 +11,9 @@ mod toml;
 
 use entry::EntryEdit;
 pub(super) use entry::{Entry, SetMode};
+use json::HookLayout;
 pub(super) use json::JsonSyntax;
+pub(super) use plugin::Plugin;
 
 use crate::prompt::{Diagnostic, Position};
 use serde_json::Value;
@@ -20,16 +23,29 @@ use serde_json::Value;
 pub(super) enum ConfigSyntax {
     Json(JsonSyntax),
     Toml,
-    /// prompt-expander's opencode plugin, in JavaScript.
-    Plugin,
+    /// A hooks file of Copilot CLI, in JSON.
+    CopilotHooks,
+    /// A plugin of prompt-expander's own, which plays the role of a hook.
+    Plugin(Plugin),
 }
 
 impl ConfigSyntax {
+    /// Returns the contents of a new file for hooks, before any edit.
+    pub(super) fn new_hooks_file(self) -> &'static str {
+        match self {
+            ConfigSyntax::CopilotHooks => copilot_hooks::NEW_FILE,
+            ConfigSyntax::Plugin(_) => "",
+            ConfigSyntax::Json(_) | ConfigSyntax::Toml => "{}",
+        }
+    }
+
     /// Returns what a map of keys is called in this syntax, for messages.
     pub(super) fn object_name(self) -> &'static str {
         match self {
             ConfigSyntax::Toml => "a table",
-            ConfigSyntax::Json(_) | ConfigSyntax::Plugin => "an object",
+            ConfigSyntax::Json(_) | ConfigSyntax::CopilotHooks | ConfigSyntax::Plugin(_) => {
+                "an object"
+            }
         }
     }
 
@@ -39,7 +55,8 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::Json(syntax) => json::parse(syntax, text),
             ConfigSyntax::Toml => toml::parse(text),
-            ConfigSyntax::Plugin => Ok(plugin::parse(text)),
+            ConfigSyntax::CopilotHooks => copilot_hooks::parse(text),
+            ConfigSyntax::Plugin(plugin) => Ok(plugin.parse(text)),
         }
     }
 
@@ -49,12 +66,13 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::Json(syntax) => json::position(syntax, text, keys),
             ConfigSyntax::Toml => toml::position(text, keys),
-            ConfigSyntax::Plugin => None,
+            ConfigSyntax::CopilotHooks => json::position(JsonSyntax::Strict, text, keys),
+            ConfigSyntax::Plugin(_) => None,
         }
     }
 
-    /// Sets the entry at a path of keys, and creates missing parents. Returns the edited text. A
-    /// plugin has no keys, so it is returned unchanged.
+    /// Sets the entry at a path of keys, and creates missing parents. Returns the edited text. A file
+    /// that has nothing but hooks is returned unchanged.
     ///
     /// # Errors
     /// Fails if the text is invalid, or if a value in the path isn't an object.
@@ -69,18 +87,18 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::Json(syntax) => json::set(syntax, text, &edit),
             ConfigSyntax::Toml => toml::set(text, &edit),
-            ConfigSyntax::Plugin => Ok(text.to_owned()),
+            ConfigSyntax::CopilotHooks | ConfigSyntax::Plugin(_) => Ok(text.to_owned()),
         }
     }
 
     /// Removes the value at a path of keys, and parents that become empty: `{"a": {"b": 1}, "c":
-    /// 2}` without `a.b` is `{"c": 2}`. Returns the edited text. A plugin has no keys, so it is
+    /// 2}` without `a.b` is `{"c": 2}`. Returns the edited text. A file that has nothing but hooks is
     /// returned unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::remove(syntax, text, keys),
             ConfigSyntax::Toml => toml::remove(text, keys),
-            ConfigSyntax::Plugin => Ok(text.to_owned()),
+            ConfigSyntax::CopilotHooks | ConfigSyntax::Plugin(_) => Ok(text.to_owned()),
         }
     }
 
@@ -96,8 +114,11 @@ impl ConfigSyntax {
         is_ours: &dyn Fn(&str) -> bool,
     ) -> Result<String, Diagnostic> {
         match self {
-            ConfigSyntax::Json(syntax) => json::set_hook(syntax, text, event, handler, is_ours),
-            ConfigSyntax::Plugin => plugin::set(text, &handler.required_value("words")),
+            ConfigSyntax::Json(syntax) => {
+                json::set_hook(syntax, HookLayout::GROUPED, text, event, handler, is_ours)
+            }
+            ConfigSyntax::CopilotHooks => copilot_hooks::set(text, event, handler, is_ours),
+            ConfigSyntax::Plugin(plugin) => plugin.set(text, &handler.required_value("words")),
             ConfigSyntax::Toml => toml::set_hook(text, event, handler, is_ours),
         }
     }
@@ -111,8 +132,11 @@ impl ConfigSyntax {
         is_ours: &dyn Fn(&str) -> bool,
     ) -> Result<String, Diagnostic> {
         match self {
-            ConfigSyntax::Json(syntax) => json::remove_hook(syntax, text, event, is_ours),
-            ConfigSyntax::Plugin => Ok(plugin::remove(text)),
+            ConfigSyntax::Json(syntax) => {
+                json::remove_hook(syntax, HookLayout::GROUPED, text, event, is_ours)
+            }
+            ConfigSyntax::CopilotHooks => copilot_hooks::remove(text, event, is_ours),
+            ConfigSyntax::Plugin(plugin) => Ok(plugin.remove(text)),
             ConfigSyntax::Toml => toml::remove_hook(text, event, is_ours),
         }
     }

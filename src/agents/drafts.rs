@@ -15,6 +15,8 @@ pub struct Drafts {
     pub(super) editor_setting: Option<&'static str>,
     /// Whether an empty VISUAL falls back to EDITOR.
     pub(super) skips_empty_visual: bool,
+    /// Whether VISUAL may contain arguments after the program.
+    pub(super) accepts_arguments: bool,
     /// The editors for which the agent stops drawing and reading keys.
     pub(super) pauses_for: PausesFor,
 }
@@ -60,6 +62,7 @@ impl Drafts {
         terminal_modes: "",
         editor_setting: None,
         skips_empty_visual: false,
+        accepts_arguments: true,
         pauses_for: PausesFor::EveryEditor,
     };
 
@@ -122,7 +125,7 @@ impl Drafts {
     }
 
     /// Returns why composing drafts with an editor won't work: a setting of the agent overrides
-    /// VISUAL, or the agent doesn't pause for the editor.
+    /// VISUAL, or the agent doesn't start the editor, or doesn't pause for it.
     fn problem_with(&self, editor: &EditorCommand, agent_title: &str) -> Option<EditorProblem> {
         let source = editor.source;
         let command = quoted(&editor.command);
@@ -132,6 +135,14 @@ impl Drafts {
                     "{agent_title} opens drafts in {command} of `{source}`, not in VISUAL"
                 ),
                 fix: format!("remove `{source}`"),
+            });
+        }
+        if !self.accepts_arguments && editor.command.contains(' ') {
+            return Some(EditorProblem {
+                message: format!(
+                    "{agent_title} opens no editor, because it takes all of {command} for the name of a program"
+                ),
+                fix: "use a script that runs `prompt-expander compose \"$@\"`".to_owned(),
             });
         }
         let PausesFor::Names(names) = self.pauses_for else {
@@ -222,6 +233,12 @@ mod tests {
                 "use a link with such a name, as in `ln -s prompt-expander prompt-expander-nano`",
             ),
             (
+                "qwen",
+                &[("VISUAL", compose)],
+                "drafts are opened in `prompt-expander compose` (VISUAL)",
+                "use a script that runs `prompt-expander compose \"$@\"`",
+            ),
+            (
                 "gemini",
                 &[("VISUAL", "prompt-expander-nano compose")],
                 "drafts are opened in `prompt-expander-nano compose` (VISUAL)",
@@ -272,6 +289,12 @@ mod tests {
                 Some("claude-code"),
             ),
             ("/tmp/gemini-edit-Ab3dE9/buffer.txt", Some("gemini")),
+            ("/tmp/qwen-edit-YSSEHO/buffer.txt", Some("qwen")),
+            (
+                "/tmp/copilot-edit-APeL0p/COPILOT_PROMPT.md",
+                Some("copilot"),
+            ),
+            ("/tmp/pi-editor-8I0Huy/prompt.md", Some("pi")),
             ("/tmp/1795405527837.md", Some("opencode")),
             ("/repo/.git/COMMIT_EDITMSG", None),
             ("/tmp/.tmpAb3dE9.md", None),

@@ -48,22 +48,17 @@ pub(super) static GEMINI: Agent = Agent {
         event: "BeforeAgent",
         // No limit is known. Longer contexts were not tried.
         context_limit: (1_000_000, Unit::Bytes),
-        limit_of_entry: |_| None,
-        further_keys: &[],
         user_file: "settings.json",
         project_files: &[".gemini/settings.json"],
-        is_in_config: false,
-        syntax: ConfigSyntax::Json(JsonSyntax::Lenient),
         timeout: 5000,
         windows_prefix: "& ",
         windows_suffix: NEVER_FAILS, // PowerShell
-        note: None,
         escapes_angle_brackets: true,
-        trust_record_keys: None,
         checks: &[
             |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
             check_hook_enabled,
         ],
+        ..Hook::DEFAULT
     }),
     // A result of more than 40,000 characters is saved to a file, and the model only gets its first
     // 8,000 and last 32,000 characters.

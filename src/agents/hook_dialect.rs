@@ -1,8 +1,7 @@
 //! The JSON that an agent and its prompt-submit hook exchange.
 
-use super::agent::Hook;
+use super::agent::{Hook, HookDialect};
 use crate::input;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A message that a user submitted, and where.
@@ -10,59 +9,118 @@ use serde_json::{Value, json};
 pub struct SubmittedMessage {
     /// The message as the user typed it.
     pub text: String,
+    /// What the model gets if the hook doesn't answer: `text`, or what the agent has made of it.
+    text_for_model: String,
     /// The agent's working directory, if the event contains it.
     pub working_directory: Option<String>,
 }
 
-/// The fields of an event that are used.
-#[derive(Deserialize)]
-struct HookEvent {
-    hook_event_name: String,
-    prompt: String,
-    /// What the user typed, if `prompt` contains the text of a skill instead. Only Qwen Code has
-    /// this field, and not always.
-    submitted_prompt: Option<String>,
-    cwd: Option<String>,
+/// What the hook adds to a message.
+#[derive(Debug)]
+pub struct HookAnswer {
+    /// What the model gets besides the message.
+    pub context: String,
+    /// A note for the user, which not every agent shows.
+    pub note_for_user: Option<String>,
+    /// Whether the message calls an entry of the agent's own menu, e.g. `/research words`.
+    pub calls_menu_entry: bool,
 }
 
 impl Hook {
     /// Parses the JSON that the agent passes to its hook. Returns `None` if it is invalid or
     /// another kind of event.
     pub fn parse_event(&self, json: &str) -> Option<SubmittedMessage> {
-        let event: HookEvent = input::parse_json(json).ok()?;
-        if event.hook_event_name != self.event {
-            return None;
-        }
+        let event: Value = input::parse_json(json).ok()?;
+        let text = self.typed_text(&event)?;
+        let text_for_model = event["transformedPrompt"].as_str().unwrap_or(text);
         Some(SubmittedMessage {
-            text: event.submitted_prompt.unwrap_or(event.prompt),
-            working_directory: event.cwd,
+            text: text.to_owned(),
+            text_for_model: text_for_model.to_owned(),
+            working_directory: event["cwd"].as_str().map(str::to_owned),
         })
+    }
+
+    /// Returns what the user typed, or `None` if the event is of another kind.
+    fn typed_text<'e>(&self, event: &'e Value) -> Option<&'e str> {
+        let text = match self.dialect {
+            HookDialect::ClaudeCode if event["hook_event_name"] == self.event => {
+                unfolded_submission(event).or(event.get("prompt"))
+            }
+            // The event has no name. Other events have no such key.
+            HookDialect::CopilotCli if event.get("transformedPrompt").is_some() => {
+                event.get("prompt")
+            }
+            HookDialect::Pi if event["type"] == self.event => event.get("text"),
+            _ => None,
+        };
+        text?.as_str()
     }
 
     /// Returns the event that the agent would send for a message.
     pub fn event_for(&self, message: &str) -> Value {
-        json!({"hook_event_name": self.event, "prompt": message})
+        match self.dialect {
+            HookDialect::ClaudeCode => json!({"hook_event_name": self.event, "prompt": message}),
+            HookDialect::CopilotCli => json!({"prompt": message, "transformedPrompt": message}),
+            HookDialect::Pi => json!({"type": self.event, "text": message}),
+        }
     }
 
-    /// Returns the answer that adds a context to the message, and shows a note to the user if the
-    /// agent can do that.
-    pub fn answer(&self, context: &str, note_for_user: Option<&str>) -> Value {
-        let output = json!({"additionalContext": context, "hookEventName": self.event});
-        let mut answer = json!({"hookSpecificOutput": output});
-        if let Some(note) = note_for_user {
-            answer["systemMessage"] = note.into();
+    /// Returns the JSON for an answer to the event of a message. Returns `None` if the agent would
+    /// spoil it.
+    pub fn answer(&self, message: &SubmittedMessage, answer: &HookAnswer) -> Option<Value> {
+        let context = &answer.context;
+        let with_context = format!("{}\n\n{context}", message.text_for_model);
+        match self.dialect {
+            HookDialect::CopilotCli => Some(json!({"modifiedTransformedPrompt": with_context})),
+            HookDialect::Pi => {
+                let text = unexpanded_by_pi(with_context, answer.calls_menu_entry)?;
+                Some(json!({"action": "transform", "text": text}))
+            }
+            HookDialect::ClaudeCode => {
+                let output = json!({"additionalContext": context, "hookEventName": self.event});
+                let mut json = json!({"hookSpecificOutput": output});
+                if let Some(note) = &answer.note_for_user {
+                    json["systemMessage"] = note.as_str().into();
+                }
+                Some(json)
+            }
         }
-        answer
     }
 
-    /// Returns the context that the agent would add for an answer, or an empty text.
-    pub fn context_in<'a>(&self, answer: &'a Value) -> &'a str {
-        let output = &answer["hookSpecificOutput"];
-        if output["hookEventName"] != self.event {
-            return "";
-        }
-        output["additionalContext"].as_str().unwrap_or_default()
+    /// Returns whether an answer makes the agent add something to the message.
+    pub fn is_addition(&self, answer: &Value) -> bool {
+        let added = match self.dialect {
+            HookDialect::CopilotCli => &answer["modifiedTransformedPrompt"],
+            HookDialect::Pi => &answer["text"],
+            HookDialect::ClaudeCode => {
+                let output = &answer["hookSpecificOutput"];
+                if output["hookEventName"] != self.event {
+                    return false;
+                }
+                &output["additionalContext"]
+            }
+        };
+        added.as_str().is_some_and(|text| !text.is_empty())
     }
+}
+
+/// Returns what the user typed into Qwen Code, in whose events `prompt` may contain the text of a
+/// skill instead. Returns `None` for other agents, and if a pasted text is folded: only `prompt`
+/// contains it then.
+fn unfolded_submission(event: &Value) -> Option<&Value> {
+    let submitted = event.get("submitted_prompt")?;
+    let is_folded = submitted.as_str()?.contains("[Pasted Content ");
+    (!is_folded).then_some(submitted)
+}
+
+/// Returns a text that pi sends as it is. If the text begins with the name of one of pi's prompt
+/// templates, pi would put all that follows into the template, without line breaks: a space prevents
+/// that for an entry of ours, and `None` is for all others. pi keeps what follows a skill.
+fn unexpanded_by_pi(text: String, calls_menu_entry: bool) -> Option<String> {
+    if !text.starts_with('/') || text.starts_with("/skill:") {
+        return Some(text);
+    }
+    calls_menu_entry.then(|| format!(" {text}"))
 }
 
 #[cfg(test)]
@@ -70,27 +128,87 @@ mod tests {
     use super::super::Agent;
     use super::*;
 
-    #[test]
-    fn an_answer_adds_its_context_only_to_its_own_event() {
-        let hook = Agent::by_name("codex").unwrap().hook.as_ref().unwrap();
-        assert_eq!(hook.context_in(&hook.answer("text", Some("note"))), "text");
-        for answer in [
-            r#"{"hookEventName": "BeforeAgent", "additionalContext": "text"}"#,
-            r#"{"additionalContext": "text"}"#,
-            r#"{"hookEventName": "UserPromptSubmit"}"#,
-        ] {
-            let output: Value = serde_json::from_str(answer).unwrap();
-            let answer = json!({"hookSpecificOutput": output});
-            assert_eq!(hook.context_in(&answer), "", "{answer}");
+    fn hook(agent: &str) -> &'static Hook {
+        Agent::by_name(agent).unwrap().hook.as_ref().unwrap()
+    }
+
+    fn answer(context: &str) -> HookAnswer {
+        HookAnswer {
+            context: context.to_owned(),
+            note_for_user: Some("note".to_owned()),
+            calls_menu_entry: false,
         }
     }
 
     #[test]
-    fn the_message_is_what_the_user_typed() {
-        let hook = Agent::by_name("codex").unwrap().hook.as_ref().unwrap();
-        let mut event = hook.event_for("The text of a skill");
-        event["submitted_prompt"] = "/skill".into();
-        let message = hook.parse_event(&event.to_string()).unwrap();
-        assert_eq!(message.text, "/skill");
+    fn each_agent_understands_the_answer_to_its_own_event() {
+        let agents = ["qwen", "copilot", "pi"];
+        for (agent, event, want) in [
+            (
+                "qwen",
+                r#"{"hook_event_name": "UserPromptSubmit", "prompt": "The text of a skill", "submitted_prompt": ":a", "cwd": "/"}"#,
+                r#"{"hookSpecificOutput": {"additionalContext": "text", "hookEventName": "UserPromptSubmit"}, "systemMessage": "note"}"#,
+            ),
+            (
+                "copilot",
+                r#"{"sessionId": "1", "prompt": ":a", "transformedPrompt": "<time>\n\n:a", "cwd": "/"}"#,
+                r#"{"modifiedTransformedPrompt": "<time>\n\n:a\n\ntext"}"#,
+            ),
+            (
+                "pi",
+                r#"{"type": "input", "text": ":a", "cwd": "/"}"#,
+                r#"{"action": "transform", "text": ":a\n\ntext"}"#,
+            ),
+        ] {
+            let message = hook(agent).parse_event(event).unwrap();
+            assert_eq!(message.text, ":a");
+            assert_eq!(message.working_directory.as_deref(), Some("/"));
+            let json = hook(agent).answer(&message, &answer("text")).unwrap();
+            assert_eq!(json, serde_json::from_str::<Value>(want).unwrap());
+            for other in agents {
+                let is_own = agent == other;
+                assert_eq!(hook(other).parse_event(event).is_some(), is_own, "{event}");
+                assert_eq!(hook(other).is_addition(&json), is_own, "{json}");
+            }
+            let typical = hook(agent).event_for(":b").to_string();
+            assert_eq!(hook(agent).parse_event(&typical).unwrap().text, ":b");
+        }
+    }
+
+    #[test]
+    fn a_folded_paste_of_qwen_code_is_unfolded() {
+        let event = r#"{"hook_event_name": "UserPromptSubmit", "prompt": ":a x", "submitted_prompt": ":a [Pasted Content 1349 chars]"}"#;
+        assert_eq!(hook("qwen").parse_event(event).unwrap().text, ":a x");
+    }
+
+    #[test]
+    fn no_template_of_pi_gets_a_context_as_its_arguments() {
+        for (text, calls_menu_entry, want) in [
+            ("/review :style", false, None),
+            ("/research x", true, Some(" /research x\n\ntext")),
+            ("/skill:a :style", false, Some("/skill:a :style\n\ntext")),
+        ] {
+            let event = hook("pi").event_for(text).to_string();
+            let message = hook("pi").parse_event(&event).unwrap();
+            let answer = HookAnswer {
+                calls_menu_entry,
+                ..answer("text")
+            };
+            let json = hook("pi").answer(&message, &answer).unwrap_or_default();
+            assert_eq!(json["text"].as_str(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_context_for_its_own_event_adds_nothing() {
+        for output in [
+            r#"{"hookEventName": "BeforeAgent", "additionalContext": "text"}"#,
+            r#"{"hookEventName": "UserPromptSubmit", "additionalContext": ""}"#,
+            r#"{"hookEventName": "UserPromptSubmit"}"#,
+        ] {
+            let answer = format!(r#"{{"hookSpecificOutput": {output}}}"#);
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert!(!hook("codex").is_addition(&answer), "{output}");
+        }
     }
 }

@@ -191,11 +191,11 @@ impl Installation {
 
     /// Returns the hook's entry for the agent's hooks file, e.g.
     /// `{"type": "command", "command": "prompt-expander hook codex; exit 0", "timeout": 5}`. For an
-    /// agent whose hook is a plugin in JavaScript, returns `{"words": […]}` with the command.
+    /// agent whose hook is a plugin, returns `{"words": […]}` with the command.
     fn hook_handler(&self, hook: &Hook) -> Entry {
         let mut words = vec![self.program.as_str(), "hook", self.agent.name];
         words.extend(self.arguments.iter().map(String::as_str));
-        if hook.syntax == ConfigSyntax::Plugin {
+        if matches!(hook.syntax, ConfigSyntax::Plugin(_)) {
             return Entry {
                 required: vec![("words", Some(json!(words)))],
                 initial: Vec::new(),
@@ -454,13 +454,16 @@ mod tests {
     const GEMINI: &str = ".gemini/settings.json";
 
     /// `tests/install` has what the agents' own commands wrote, byte for byte (Codex 0.169.0,
-    /// Claude Code 2.1.330, Gemini CLI 0.61.0, opencode 1.18.33).
+    /// Claude Code 2.1.330, Gemini CLI 0.61.0, opencode 1.18.33; Qwen Code 0.24.4 with `--trust`, and
+    /// pi 1.6.0 with `--exposure direct`).
     #[test]
     fn a_new_entry_is_the_one_that_the_agents_own_command_writes() {
         for (agent, file, golden) in [
             ("codex", CODEX, "codex.toml"),
             ("claude-code", ".claude.json", "claude-code.json"),
             ("gemini", GEMINI, "gemini.json"),
+            ("qwen", ".qwen/settings.json", "gemini.json"),
+            ("pi", ".pi/agent/mcp.json", "pi.json"),
             (
                 "opencode",
                 ".config/opencode/opencode.jsonc",
@@ -489,7 +492,8 @@ mod tests {
         let user = User::with(&[]);
         let path = agent.config_paths(Scope::User, &user.system).pop().unwrap();
         let text = match agent.config.syntax {
-            ConfigSyntax::Plugin => String::new(), // no config is one
+            // No config has these.
+            ConfigSyntax::CopilotHooks | ConfigSyntax::Plugin(_) => String::new(),
             ConfigSyntax::Toml => {
                 "# mine\nmodel = \"gpt\"   # the good one\n\n[mcp_servers.other]\ncommand = 'x' # c\n\n[tui]\na = 1\n"
                     .to_owned()
@@ -854,6 +858,37 @@ mod tests {
             user.uninstall("opencode");
             assert_eq!(user.read(PLUGIN), other);
         }
+    }
+
+    #[cfg(unix)] // the file has a key for each shell
+    #[test]
+    fn a_hook_of_copilot_cli_is_added_to_others_updated_and_removed() {
+        const HOOKS: &str = ".copilot/hooks/prompt-expander.json";
+        let others = r#"{"version": 1, "hooks": {"userPromptTransformed": [{"type": "command", "bash": "log"}]}}"#;
+        let user = User::with(&[(HOOKS, others)]);
+        user.install(|_| {}, "copilot").unwrap();
+        let text = user
+            .read(HOOKS)
+            .replace("timeoutSec\": 5", "timeoutSec\": 9");
+        fs::write(user.path(HOOKS), text).unwrap();
+        user.install(
+            |it| it.program = "/new/prompt-expander".to_owned(),
+            "copilot",
+        )
+        .unwrap();
+        let value: serde_json::Value = serde_json::from_str(&user.read(HOOKS)).unwrap();
+        let line = "/new/prompt-expander hook copilot; exit 0";
+        let want = json!([
+            {"type": "command", "bash": "log"},
+            {"type": "command", "bash": line, "timeoutSec": 9},
+        ]);
+        assert_eq!(value["hooks"]["userPromptTransformed"], want);
+        user.uninstall("copilot");
+        let value: serde_json::Value = serde_json::from_str(&user.read(HOOKS)).unwrap();
+        assert_eq!(
+            value,
+            serde_json::from_str::<serde_json::Value>(others).unwrap()
+        );
     }
 
     /// As `claude plugin install` writes the two files.

@@ -5,7 +5,7 @@ mod menu_text;
 use super::access_list::matches_pattern;
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
 use super::config_file::ConfigFile;
-use super::config_text::{ConfigSyntax, Entry, value_at};
+use super::config_text::{ConfigSyntax, Entry, Plugin, value_at};
 use super::drafts::Drafts;
 use super::environment::Scope;
 use super::files::AgentFiles;
@@ -58,22 +58,19 @@ pub(super) static OPENCODE: Agent = Agent {
         event: "chat.message",
         // No limit is known. 66,283 characters arrived untruncated.
         context_limit: (1_000_000, Unit::Bytes),
-        limit_of_entry: |_| None,
-        further_keys: &[],
         user_file: "plugins/prompt-expander.js",
         project_files: &[".opencode/plugins/prompt-expander.js"],
-        is_in_config: false,
-        syntax: ConfigSyntax::Plugin,
+        syntax: ConfigSyntax::Plugin(Plugin {
+            template: include_str!("opencode/plugin.js"),
+            event: "chat.message",
+        }),
         timeout: 5000, // the same as in `plugin.js`
-        windows_prefix: "",
-        windows_suffix: "",
         note: Some(
             "opencode installs a package of its own for plugins, and without a network, each start waits 75 s for it. \
              Start opencode once with a network, or leave the plugin out with --no-hook",
         ),
-        escapes_angle_brackets: false,
-        trust_record_keys: None,
         checks: &[check_package],
+        ..Hook::DEFAULT
     }),
     // A result of more than 51,138 bytes is saved to a file, and the model only gets its path.
     part_limit: Some(PartLimit::of_json(51_000, Unit::Bytes)),

@@ -75,8 +75,8 @@ pub(super) enum Command {
     /// it as `FILE.before-prompt-expander` in the same folder.
     ///
     /// The agents start this program without options, except for --config if you pass it. To choose
-    /// your prompts, use config.toml, which applies to all agents. For Gemini CLI, a new entry
-    /// contains `"trust": true`, so that Gemini CLI calls the tools of this server without asking
+    /// your prompts, use config.toml, which applies to all agents. For Gemini CLI and Qwen Code, a
+    /// new entry contains `"trust": true`, so that they call the tools of this server without asking
     /// you. To leave this out, pass --no-trust.
     #[command(after_help = install::EXAMPLES)]
     Install(install::Install),
@@ -151,9 +151,9 @@ pub(super) enum Command {
     Pick(pick::Pick),
     /// Expand the prompts in a draft, as your VISUAL editor
     ///
-    /// Codex, Claude Code, Gemini CLI and opencode can open the draft of your message in an editor:
-    /// the command in the environment variable VISUAL. When the editor exits, the agent reads the
-    /// draft again, but does not send it.
+    /// Agents in a terminal can open the draft of your message in an editor: the command in the
+    /// environment variable VISUAL. When the editor exits, the agent reads the draft again, but does
+    /// not send it.
     ///
     /// If the draft contains commands, `compose` replaces each command by its expansion. Otherwise,
     /// you pick a prompt, and the draft becomes its input. Esc leaves the draft unchanged. If the

@@ -28,7 +28,7 @@ Examples:
   alias codex='VISUAL=\"prompt-expander compose\" codex'
   alias claude='VISUAL=\"prompt-expander compose --then nvim\" claude'
 
-Then press Ctrl-G in the agent; in opencode, Ctrl-X and then e.";
+Then press Ctrl-G in the agent; in Qwen Code, Ctrl-X; in opencode, Ctrl-X and then e.";
 
 #[derive(Debug, Args)]
 pub(super) struct Compose {

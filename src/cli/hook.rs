@@ -24,7 +24,7 @@ Example:
 
 #[derive(Debug, Args)]
 pub(super) struct HookCommand {
-    /// The agent: `codex`, `claude-code`, `gemini` or `opencode`
+    /// The agent: `codex`, `claude-code`, `gemini`, `qwen`, `copilot`, `opencode` or `pi`
     pub(super) agent: String,
 }
 

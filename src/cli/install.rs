@@ -42,15 +42,15 @@ pub(super) struct Install {
     /// Register only for the project in the working directory, in a file of that project
     #[arg(long = "project", id = "for_project", requires = "target")]
     project: bool,
-    /// Don't add the hook, and remove it if an earlier `install` added it (codex, claude-code,
-    /// gemini, opencode); the hook gives the model each expansion without a tool call
+    /// Don't add the hook, and remove it if an earlier `install` added it (all agents but vscode,
+    /// cursor and zed); the hook gives the model each expansion without a tool call
     #[arg(long, requires = "target")]
     no_hook: bool,
     /// Replace another server that is already registered as `prompts`
     #[arg(long, requires = "target")]
     replace: bool,
-    /// Leave out `"trust": true`, which lets Gemini CLI call the tools of this server without
-    /// asking (gemini)
+    /// Leave out `"trust": true`, which lets the agent call the tools of this server without asking
+    /// (gemini, qwen)
     #[arg(long, requires = "target")]
     no_trust: bool,
     /// Don't put your prompts into the agents' own menus, as `sync` does (codex, claude-code)

@@ -146,7 +146,7 @@ impl HookExamination<'_> {
             return Err(failure);
         }
         let answer = serde_json::from_str(&output.stdout).unwrap_or_default();
-        if self.hook_support.context_in(&answer).is_empty() {
+        if !self.hook_support.is_addition(&answer) {
             let answer = quoted(output.stdout.trim());
             let message = in_backticks(message);
             return Err(format!("does not expand {message}; it prints {answer}"));

@@ -143,12 +143,11 @@ fn entry(skill: SkillText) -> mcp::Skill {
     }
 }
 
-/// Returns the skill of a prompt, or `None` if the prompt is broken, an unedited draft, or kept out
-/// of menus.
+/// Returns the skill of a prompt, or `None` if the prompt is broken or an unedited draft.
 fn skill_text(prompt: &SkillPrompt) -> Option<SkillText> {
     let SkillPrompt { name, found, .. } = prompt;
     let summary = found.info().summary.ok()?;
-    if summary.is_unedited_draft || summary.forbids_menu {
+    if summary.is_unedited_draft {
         return None;
     }
     let body = if found.layer.waits_for_server() {

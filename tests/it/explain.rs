@@ -281,11 +281,16 @@ fn the_limits_are_those_of_the_pages_of_the_clients() {
         millions @ 1000.. => format!("{},{:03},000", millions / 1000, millions % 1000),
         thousands => format!("{thousands},{:03}", number % 1000),
     };
-    for name in ["codex", "claude-code", "gemini", "opencode"] {
-        let page = page(&format!(
-            "docs/clients/{}.md",
-            if name == "gemini" { "gemini-cli" } else { name }
-        ));
+    for (name, file) in [
+        ("codex", "codex"),
+        ("claude-code", "claude-code"),
+        ("gemini", "gemini-cli"),
+        ("qwen", "qwen-code"),
+        ("copilot", "copilot-cli"),
+        ("opencode", "opencode"),
+        ("pi", "pi"),
+    ] {
+        let page = page(&format!("docs/clients/{file}.md"));
         let (tool, unit) = limit(name, "tool");
         let unit = unit.strip_suffix(" of the result").unwrap();
         assert!(
@@ -326,7 +331,7 @@ fn an_expansion_that_an_agent_does_not_get_whole_gets_a_warning() {
     assert_eq!(whole(9_000), "");
     assert_eq!(whole(16_985), "claude-code hook");
     assert_eq!(whole(16_986), "codex tool, claude-code hook");
-    assert_eq!(whole(148_988).split(", ").count(), 5);
+    assert_eq!(whole(148_988).split(", ").count(), 8);
     let shown = client.run(["explain", "p"], "x".repeat(9_000)).stdout;
     assert_contains(&shown, "\nExpansion\n  length  9,000 characters\n");
     let shown = client.run(["explain", "p", "-"], "x".repeat(18_000)).stdout;

@@ -18,10 +18,13 @@ const VSCODE: &str = if cfg!(target_os = "macos") {
 };
 
 /// Each agent with its config for the user, and that for a project.
-pub(crate) const CONFIGS: [(&str, &str, &str); 7] = [
+pub(crate) const CONFIGS: [(&str, &str, &str); 10] = [
     ("codex", ".codex/config.toml", ".codex/config.toml"),
     ("claude-code", ".claude.json", ".mcp.json"),
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
+    ("qwen", ".qwen/settings.json", ".qwen/settings.json"),
+    ("copilot", ".copilot/mcp-config.json", ".github/mcp.json"),
+    ("pi", ".pi/agent/mcp.json", ".pi/mcp.json"),
     ("vscode", VSCODE, ".vscode/mcp.json"),
     ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
     (
@@ -33,10 +36,11 @@ pub(crate) const CONFIGS: [(&str, &str, &str); 7] = [
 ];
 
 /// Each agent that has a hook, with the file of its hooks.
-pub(crate) const HOOKS: [(&str, &str); 3] = [
+pub(crate) const HOOKS: [(&str, &str); 4] = [
     ("codex", ".codex/hooks.json"),
     ("claude-code", ".claude/settings.json"),
     ("gemini", ".gemini/settings.json"),
+    ("qwen", ".qwen/settings.json"),
 ];
 
 /// A user who has the program in a folder with a space in its name, and works in a project.
@@ -206,7 +210,11 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
                 "claude-code" => {
                     json!({"type": "stdio", "command": program, "args": [], "env": {}})
                 }
-                "gemini" => json!({"command": program, "args": [], "trust": true}),
+                "gemini" | "qwen" => json!({"command": program, "args": [], "trust": true}),
+                "copilot" => {
+                    json!({"type": "local", "command": program, "args": [], "tools": ["*"]})
+                }
+                "pi" => json!({"command": program, "args": [], "exposure": "direct"}),
                 "opencode" => json!({"type": "local", "command": [program]}),
                 "zed" => json!({"command": program, "args": [], "env": {}}),
                 _ => json!({"type": "stdio", "command": program, "args": []}),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 type Length = fn(&str) -> usize;
 
 /// The clients whose limit is known, with it: a length of a result as JSON in their unit.
-const KNOWN: [(&str, usize, Length); 4] = [
+const KNOWN: [(&str, usize, Length); 7] = [
     // The mean of the two copies in what a program of the model prints.
     ("codex-mcp-client", 17_000, |json| {
         (json.len() + json!(json).to_string().len()) / 2
@@ -17,7 +17,12 @@ const KNOWN: [(&str, usize, Length); 4] = [
     ("gemini-cli-mcp-client", 39_000, |json| {
         json.encode_utf16().count()
     }),
+    ("qwen-cli-mcp-client-prompts", 27_000, |json| {
+        json.encode_utf16().count()
+    }),
+    ("copilot-cli", 20_000, str::len),
     ("opencode", 51_000, str::len),
+    ("pi", 20_000, str::len),
 ];
 
 /// The arguments of a call for this part, or for the first.

@@ -32,7 +32,6 @@ fn client() -> Client {
         .prompt("git/commit.md", "Commit {{input}}.")
         .prompt("git-commit.md", "---\narguments: [a]\n---\nSay $1 {{a}}.")
         .prompt("broken.md", "---\n")
-        .prompt("hidden.md", "---\nmenu: false\n---\nHidden")
         .prompt("folder/SKILL.md", "Run script.sh.");
     client.put(".claude/commands/agents.md", "Of an agent");
     client.put(".prompts/untrusted.md", "Of a project");
@@ -115,7 +114,6 @@ fn each_prompt_that_is_listed_is_a_skill_that_can_be_read() {
         assert_eq!(next["skills"][0]["uri"], "skill://commit/SKILL.md");
         for path in [
             "broken/SKILL.md",
-            "hidden/SKILL.md",
             "folder/SKILL.md",
             "agents/SKILL.md",
             "untrusted/SKILL.md",

@@ -127,15 +127,34 @@ pub(super) fn remove(
     Ok(document.root.to_string())
 }
 
-/// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`.
+/// How a hooks file lists the handlers of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HookLayout {
+    /// Whether the handlers are in groups: `[{"hooks": [HANDLER]}]` instead of `[HANDLER]`.
+    pub(super) is_grouped: bool,
+    /// The key of a handler's command.
+    pub(super) command_key: &'static str,
+}
+
+impl HookLayout {
+    /// The layout of most agents.
+    pub(super) const GROUPED: HookLayout = HookLayout {
+        is_grouped: true,
+        command_key: "command",
+    };
+}
+
+/// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`, or the
+/// handler itself if `layout` has no groups.
 ///
 /// If the event already has a handler of this program, updates it, and removes further ones.
 /// `is_prompt_expander` returns whether a handler's command runs this program.
 ///
 /// # Errors
 /// Fails if the text is invalid, if `hooks` isn't an object, or if `hooks.EVENT` isn't a list.
-pub(crate) fn set_hook(
+pub(super) fn set_hook(
     syntax: JsonSyntax,
+    layout: HookLayout,
     text: &str,
     event: &str,
     handler: &Entry,
@@ -143,9 +162,11 @@ pub(crate) fn set_hook(
 ) -> Result<String, Diagnostic> {
     let document = JsonDocument::parse(syntax, text)?;
     let groups = document.get_or_create_groups(event)?;
-    let mut existing = find_handlers(&groups, is_prompt_expander).into_iter();
+    let mut existing = find_handlers(layout, &groups, is_prompt_expander).into_iter();
     if let Some(first) = existing.next() {
         update_object(&first.entry, handler);
+    } else if !layout.is_grouped {
+        groups.append(new_object(handler));
     } else {
         let list = CstInputValue::Array(vec![new_object(handler)]);
         groups.append(CstInputValue::Object(vec![("hooks".to_owned(), list)]));
@@ -161,8 +182,9 @@ pub(crate) fn set_hook(
 ///
 /// `is_prompt_expander` returns whether a handler's command runs this program. Returns the text as
 /// it is if the event has no such handler.
-pub(crate) fn remove_hook(
+pub(super) fn remove_hook(
     syntax: JsonSyntax,
+    layout: HookLayout,
     text: &str,
     event: &str,
     is_prompt_expander: &dyn Fn(&str) -> bool,
@@ -171,7 +193,7 @@ pub(crate) fn remove_hook(
     let Some(groups) = document.groups(event) else {
         return Ok(text.to_owned());
     };
-    let handlers = find_handlers(&groups, is_prompt_expander);
+    let handlers = find_handlers(layout, &groups, is_prompt_expander);
     if handlers.is_empty() {
         return Ok(text.to_owned()); // keeps even an empty list, which the user may have written
     }
@@ -187,8 +209,9 @@ pub(crate) fn remove_hook(
 /// A command that is run for an event, e.g. `{"command": "log"}` in the group
 /// `{"hooks": [{"command": "log"}]}`.
 struct HandlerNode {
+    /// The group, or the handler itself in a layout without groups.
     group: CstObject,
-    /// The `hooks` of the group.
+    /// The list that contains the handler, e.g. the `hooks` of the group.
     list: CstArray,
     entry: CstObject,
 }
@@ -205,16 +228,23 @@ impl HandlerNode {
     }
 }
 
-/// Finds this program's handlers in all groups of an event. `is_prompt_expander` returns whether a
-/// handler's command runs this program.
-fn find_handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -> Vec<HandlerNode> {
+/// Finds this program's handlers of an event. `is_prompt_expander` returns whether a handler's
+/// command runs this program.
+fn find_handlers(
+    layout: HookLayout,
+    groups: &CstArray,
+    is_prompt_expander: &dyn Fn(&str) -> bool,
+) -> Vec<HandlerNode> {
     let mut handlers = Vec::new();
     for group in objects_in(groups) {
-        let Some(list) = group.array_value("hooks") else {
-            continue;
-        };
-        for entry in objects_in(&list) {
-            if command_of(&entry).is_some_and(|command| is_prompt_expander(&command)) {
+        if !layout.is_grouped {
+            handlers.push(HandlerNode {
+                group: group.clone(),
+                list: groups.clone(),
+                entry: group,
+            });
+        } else if let Some(list) = group.array_value("hooks") {
+            for entry in objects_in(&list) {
                 handlers.push(HandlerNode {
                     group: group.clone(),
                     list: list.clone(),
@@ -223,6 +253,10 @@ fn find_handlers(groups: &CstArray, is_prompt_expander: &dyn Fn(&str) -> bool) -
             }
         }
     }
+    handlers.retain(|handler| {
+        let command = string_value(&handler.entry, layout.command_key);
+        command.is_some_and(|command| is_prompt_expander(&command))
+    });
     handlers
 }
 
@@ -232,8 +266,8 @@ fn objects_in(list: &CstArray) -> impl Iterator<Item = CstObject> {
         .filter_map(|element| element.as_object())
 }
 
-fn command_of(entry: &CstObject) -> Option<String> {
-    let value = entry.get("command")?.value()?;
+fn string_value(entry: &CstObject, key: &str) -> Option<String> {
+    let value = entry.get(key)?.value()?;
     value.as_string_lit()?.decoded_value().ok()
 }
 
@@ -468,6 +502,7 @@ mod tests {
             };
             set_hook(
                 JsonSyntax::Lenient,
+                HookLayout::GROUPED,
                 text,
                 "Submit",
                 &handler,
@@ -476,7 +511,14 @@ mod tests {
             .unwrap()
         };
         let remove = |text: &str| {
-            remove_hook(JsonSyntax::Lenient, text, "Submit", &is_prompt_expander).unwrap()
+            remove_hook(
+                JsonSyntax::Lenient,
+                HookLayout::GROUPED,
+                text,
+                "Submit",
+                &is_prompt_expander,
+            )
+            .unwrap()
         };
         let before = "{\n  \"hooks\": {\n    \"Submit\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"log\" }] }\n    ]\n  }\n}\n";
         let with = set(before, "/p hook x");
@@ -503,6 +545,7 @@ mod tests {
         );
         let error = set_hook(
             JsonSyntax::Lenient,
+            HookLayout::GROUPED,
             "{\"hooks\": {\n\"Submit\": {}}}",
             "Submit",
             &entry(&[]),
@@ -679,10 +722,10 @@ mod tests {
                 required: vec![("command", Some(json!("/p hook")))],
                 initial: Vec::new(),
             };
-            let changed = set_hook(JsonSyntax::Lenient, &text, "Submit", &handler, &is_prompt_expander).unwrap();
+            let changed = set_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &text, "Submit", &handler, &is_prompt_expander).unwrap();
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
-            prop_assert_eq!(set_hook(JsonSyntax::Lenient, &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
-            let removed = remove_hook(JsonSyntax::Lenient, &changed, "Submit", &is_prompt_expander).unwrap();
+            prop_assert_eq!(set_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
+            let removed = remove_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &changed, "Submit", &is_prompt_expander).unwrap();
             prop_assert_eq!(LENIENT.parse(&removed).unwrap(), LENIENT.parse(&text).unwrap(), "{}", removed);
             if !ends_with_comment(&text) {
                 prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);

@@ -3,7 +3,6 @@
 
 use crate::agents::agent::{Agent, Installed, TrustRecord};
 use crate::agents::config_file::{Backup, ConfigFile};
-use crate::agents::config_text::ConfigSyntax;
 use crate::agents::environment::{Scope, System, is_same_file};
 use crate::agents::files::AgentFiles;
 use crate::agents::hook_line::{HookPlace, RegisteredHook, entries_of_event, has_hooks, is_plain};
@@ -319,7 +318,7 @@ impl<'s> Planner<'s> {
     }
 
     /// Returns the agent's hooks file for editing, and adds it to the plan. A file that doesn't exist
-    /// starts as an empty object or, for a plugin, as an empty text.
+    /// starts as its syntax requires.
     ///
     /// # Errors
     /// Fails if the agent has no hooks, or if the home directory is needed but unknown.
@@ -327,11 +326,11 @@ impl<'s> Planner<'s> {
         let (Some(hook), Some(path)) = (&self.agent.hook, self.hooks_path.clone()) else {
             return Err(no_home_directory(self.agent));
         };
-        let mut absent = ConfigFile::absent(path, hook.syntax, self.scope);
-        if hook.syntax == ConfigSyntax::Plugin {
-            absent.template = "";
-        }
-        self.plan_file(absent)
+        let absent = ConfigFile::absent(path, hook.syntax, self.scope);
+        self.plan_file(ConfigFile {
+            template: hook.syntax.new_hooks_file(),
+            ..absent
+        })
     }
 
     /// Returns the places of the hooks that the plan adds, changes or removes, if the agent will
