@@ -59,21 +59,21 @@ fn dropped_text_warning(value: &ValueLines<'_>, number: usize) -> Option<Diagnos
     Some(Diagnostic::warning(Some(position), message, fix))
 }
 
-/// Returns the first part of a value that YAML drops: `#12` for `Fix #12`, and `!important` for
-/// `!important look`. A value that isn't valid YAML is not cut, because it is read as text.
+/// Returns the first part of the text of a value that YAML drops: `#12` for `Fix #12`, and
+/// `!important` for `!important look`. If it isn't valid YAML, nothing is dropped.
 ///
 /// Ignores comments that can't be meant as text: those after a boolean, as in
 /// `required: true # always`, and those with a blank after `#` in a list or after quotes.
-fn dropped_part(value: &str) -> Option<&str> {
-    if value.starts_with(['|', '>']) {
+fn dropped_part(text: &str) -> Option<&str> {
+    if text.starts_with(['|', '>']) {
         return None; // a block scalar
     }
-    let dropped = CutFinder::new(value).find()?;
-    match parse_value(value)? {
+    let dropped = CutFinder::new(text).find()?;
+    match parse_value(text)? {
         Value::Scalar { text, .. } if !text.is_empty() && parse_bool(&text).is_some() => None,
         Value::Scalar { .. } | Value::Null(_) => Some(dropped),
-        // A list or map without brackets has lines of its own.
-        Value::List(_) | Value::Map(_) if !flow::is_flow(value) => None,
+        // The lines of a list or map without brackets are values of their own.
+        Value::List(_) | Value::Map(_) if !flow::is_flow(text) => None,
         Value::List(_) | Value::Map(_) => Some(dropped),
     }
 }

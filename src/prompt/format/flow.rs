@@ -173,7 +173,7 @@ fn format_field(field: &FlowField<'_>) -> String {
 /// Returns the text of a value, without the quotes around it and with its lines joined.
 fn scalar_text(scalar: &str) -> String {
     let mut budget = MAX_YAML_SIZE;
-    if scalar.starts_with(QUOTES)
+    if quoted_length(scalar) == Some(scalar.len())
         && let Ok(node) = yaml::parse(scalar, 1, &mut budget)
         && let Value::Scalar { text, .. } = node.value
     {
@@ -192,6 +192,7 @@ mod tests {
         for (text, want) in [
             ("[a, \"b, c\", d #e]", r##"["a", "b, c", "d #e"]"##),
             ("[C#, 'it''s', don't,]", r##"["C#", "it's", "don't"]"##),
+            ("[\"o\" #p, a]", r##"['"o" #p', "a"]"##),
             ("[a, #b\n  c, !d]", r##"["a", "#b c", "!d"]"##),
             (
                 "{name: z, default: #x, required: true}",

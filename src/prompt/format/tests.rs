@@ -594,9 +594,24 @@ fn a_repair_that_is_pasted_over_a_value_keeps_its_whole_text() {
         ("", "description: \"Fix\" #12", &["\"Fix\" #12"]),
         ("", "description: 'Fix' #12 now", &["'Fix' #12 now"]),
         ("", "description: \"one\n  two\" #3", &["\"one two\" #3"]),
+        (
+            "",
+            "description: one\n  see # two: three",
+            &["one see # two: three"],
+        ),
+        (
+            "",
+            "description: one: two\n  three: #4",
+            &["one: two three: #4"],
+        ),
         ("description: D\n", "tags: [a, !b]", &["D", "a", "!b"]),
         ("description: D\n", "tags: [a, &b]", &["D", "a", "&b"]),
         ("description: D\n", "tags: a, #b", &["D", "a", "#b"]),
+        (
+            "description: D\n",
+            "tags: [\"a\" #b, c]",
+            &["D", "\"a\" #b", "c"],
+        ),
         ("description: D\n", "tags: @a, b", &["D", "@a", "b"]),
         ("description: D\n", "tags: [a, b #c]", &["D", "a", "b #c"]),
         (

@@ -65,7 +65,15 @@ impl<'l> ValueLine<'l> {
     /// Returns whether the value is in quotes or brackets, or a block scalar, so that also lines
     /// with a key or a dash may belong to it.
     fn may_contain_keys(&self) -> bool {
-        self.is_quoted() || flow::is_flow(self.value) || self.value.starts_with(['|', '>'])
+        let is_delimited =
+            self.is_quoted() || flow::is_flow(self.value) || self.value.starts_with(['|', '>']);
+        is_delimited || self.is_text_of_prompt()
+    }
+
+    /// Returns whether this is a key of the prompt whose value is text: all lines below it that are
+    /// indented are part of that text.
+    fn is_text_of_prompt(&self) -> bool {
+        self.indent() == 0 && self.key.is_some_and(|key| TEXT_KEYS.contains(&key))
     }
 
     fn is_quoted(&self) -> bool {

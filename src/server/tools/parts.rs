@@ -370,6 +370,27 @@ mod tests {
     }
 
     #[test]
+    fn the_last_part_has_the_note_and_room_for_it() {
+        let note = "n\"".repeat(100);
+        for is_sent_in_two_forms in [false, true] {
+            let limit = PartLimit {
+                is_sent_in_two_forms,
+                ..limit(2_000, Unit::Bytes)
+            };
+            for length in (1_000..3_000).step_by(7) {
+                let text = "x".repeat(length);
+                let parts = all(&text, with_room_for(&note, limit));
+                for (index, part) in parts.iter().enumerate() {
+                    let json = part.to_json(&note);
+                    assert!(limit.json_length(json.as_str()) <= limit.max, "{length}");
+                    let is_last = index + 1 == parts.len();
+                    assert_eq!(json.as_str().contains("\"note\":"), is_last);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_name_of_a_part_belongs_to_one_text() {
         let limit = limit(MIN_PART_LIMIT, Unit::Bytes);
         let (old, new) = ("x".repeat(1_000), "y".repeat(1_000));
