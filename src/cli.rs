@@ -45,6 +45,7 @@ mod restore;
 mod review;
 mod rm;
 mod serve;
+mod settings_edits;
 mod short_help;
 mod show;
 mod source_options;

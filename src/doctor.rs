@@ -11,6 +11,7 @@
 mod client;
 mod examination;
 mod hook;
+mod menu;
 mod registration;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ pub use examination::{EXAMINED_VARIABLE, Examination};
 
 use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorProblem, Finding};
 use crate::library::{Layer, Library, View};
+use crate::menus::MenuPrompt;
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{and_list, count, in_backticks, or_list};
 use examination::{agent_finding, success_finding, unreadable_file_finding};
@@ -65,12 +67,13 @@ impl Examination {
     pub fn diagnose(&self, only: Option<&'static Agent>, library: &Library) -> Diagnosis {
         let view = library.view();
         let prompt = find_builtin_prompt(&view);
+        let menu_prompts = self.menus.prompts(&view);
         let mut reports = Vec::new();
         for agent in AGENTS {
             if only.is_some_and(|only| only != agent) {
                 continue;
             }
-            let report = self.examine_agent(agent, prompt.as_deref());
+            let report = self.examine_agent(agent, prompt.as_deref(), &menu_prompts);
             if report.is_in_use || only.is_some() {
                 reports.push(report);
             }
@@ -94,9 +97,15 @@ impl Examination {
         }
     }
 
-    /// Examines the servers, the plugin and the hooks of an agent. The hooks are run with `prompt`,
-    /// the name of a prompt; with `None`, they are not run.
-    fn examine_agent(&self, agent: &'static Agent, prompt: Option<&str>) -> AgentReport {
+    /// Examines the servers, the plugin, the hooks and the menu of an agent. The hooks are run with
+    /// `prompt`, the name of a prompt; with `None`, they are not run. The menu should have
+    /// `menu_prompts`.
+    fn examine_agent(
+        &self,
+        agent: &'static Agent,
+        prompt: Option<&str>,
+        menu_prompts: &[MenuPrompt],
+    ) -> AgentReport {
         let files = agent.read_files(&self.system);
         let servers = registration::examine(self, agent, &files);
         let plugin = agent.plugin(&files, &self.system);
@@ -120,6 +129,7 @@ impl Examination {
             findings.push(finding);
         }
         findings.extend(hook::examine(self, agent, &files, prompt));
+        findings.extend(menu::examine(self, agent, menu_prompts));
         if is_registered {
             findings.extend(self.examine_draft_editor(agent, &files));
         }

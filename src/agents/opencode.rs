@@ -83,11 +83,17 @@ pub(super) static OPENCODE: Agent = Agent {
         shows_argument_hint: false,
         further_keys: "",
         further_files: &[],
-        other_folders: |_| Vec::new(),
+        other_folders: |system| {
+            let config = system.dot_config().into_iter();
+            config
+                .map(|config| config.join("opencode/command"))
+                .collect()
+        },
         takes_name: |name| !name.contains(char::is_whitespace),
-        builtin_names: "agents clear compact connect continue details editor exit export help init \
-                        mcps models new q quit redo resume review sessions share skills status \
-                        summarize themes thinking timeline undo unshare",
+        builtin_names: "agents clear compact connect continue copy debug details diff editor \
+                        exit export fork help init mcps models move new org q quit redo rename \
+                        resume review sessions share skills slash status summarize themes \
+                        thinking timeline timestamps undo unshare variants warp workspaces",
     }),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,

@@ -1,10 +1,12 @@
 //! `prompt-expander doctor`: diagnoses why prompts don't work in the agents on this machine.
 
 use super::agent_names::{AgentParser, system};
+use super::config;
 use super::output::{self, ERROR, NAME, Styled, WARNING};
 use super::source_options::PromptSource;
 use crate::agents::{Agent, Finding};
 use crate::doctor::{Diagnosis, Examination};
+use crate::menus::library_id;
 use crate::prompt::{Diagnostic, Severity};
 use crate::wording::printable;
 use anstyle::Style;
@@ -82,6 +84,11 @@ impl Doctor {
             program: std::env::current_exe().context("the file of this program cannot be found")?,
             timeout: self.timeout,
             online: self.online,
+            menus: source.settings.menus.clone(),
+            library_id: match config::path(&source.config) {
+                Some(path) => library_id(&path),
+                None => String::new(),
+            },
         };
         let mut diagnosis = examination.diagnose(self.agent, &source.library());
         let mut diagnostics = Vec::new();

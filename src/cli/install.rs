@@ -53,7 +53,8 @@ pub(super) struct Install {
     /// (gemini, qwen)
     #[arg(long, requires = "target")]
     no_trust: bool,
-    /// Don't put your prompts into the agents' own menus, as `sync` does (codex, claude-code)
+    /// Don't put your prompts into the agents' own menus, as `sync` does (codex, claude-code,
+    /// opencode)
     #[arg(long, requires = "target")]
     no_menu: bool,
     #[command(flatten)]

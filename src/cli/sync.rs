@@ -3,9 +3,11 @@
 use super::agent_names::{AgentParser, system};
 use super::config;
 use super::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, display_path, styled};
+use super::settings_edits;
 use super::source_options::{ConfigOptions, PromptSource};
 use crate::agents::{AGENTS, Agent, ConfigFile, System};
 use crate::menus::{MenuPlan, MenuSettings, library_id};
+use crate::prompt::Severity;
 use crate::wording::{count, or_list};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -179,7 +181,7 @@ impl MenuChanges {
                 _ => {}
             }
         }
-        let file = config::with_menus(path, &settings)?;
+        let file = settings_edits::with_menus(path, &settings)?;
         Ok(MenuChanges {
             settings,
             plans,
@@ -208,7 +210,13 @@ impl MenuChanges {
     pub(super) fn report_left_alone(&self, reporter: &Reporter) {
         reporter.warn_all(&self.problems);
         for plan in &self.plans {
-            reporter.warn_all(plan.warnings());
+            for warning in plan.warnings() {
+                if warning.severity() == Severity::Hint {
+                    reporter.note(&warning.to_string());
+                } else {
+                    reporter.warn(&warning.to_string());
+                }
+            }
         }
     }
 

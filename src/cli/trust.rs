@@ -4,7 +4,7 @@
 use super::output::{self, Reporter, display_path};
 use super::review::{self, Review, ReviewedText};
 use super::source_options::{PromptSource, absolute};
-use super::{config, path, user_folders};
+use super::{config, path, settings_edits, user_folders};
 use crate::library::{Found, Layer, PROJECT_FOLDER, ProjectText, View, repository_of};
 use crate::sources::{self, main_repository, project_texts};
 use anyhow::{Context, bail};
@@ -115,7 +115,7 @@ impl TrustCommand {
             );
         };
         trusted_roots.retain(|trusted| *trusted != root);
-        config::set_trusted(settings, trusted_roots)?;
+        settings_edits::set_trusted(settings, trusted_roots)?;
         let root = Path::new(&root);
         if let Some(trust) = &source.settings.trust {
             trust.forget(root);
@@ -170,7 +170,7 @@ impl TrustCommand {
         trust.record_shown(record_root, &texts)?;
         if !is_trusted {
             trusted_roots.push(root_string.to_owned());
-            config::set_trusted(settings, trusted_roots)?;
+            settings_edits::set_trusted(settings, trusted_roots)?;
         }
         Ok(format!(
             "trusted {}; agents use its prompts from the next message on",

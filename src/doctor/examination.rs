@@ -1,6 +1,7 @@
 //! The input of `doctor`, and helpers that the checks share.
 
 use crate::agents::{Agent, Finding, System, is_same_file};
+use crate::menus::MenuSettings;
 use crate::prompt::{Diagnostic, Kind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +23,10 @@ pub struct Examination {
     pub timeout: Duration,
     /// Whether to call the services that render prompts.
     pub online: bool,
+    /// Which agents' menus get entries for prompts.
+    pub menus: MenuSettings,
+    /// [Identifies](crate::menus::library_id) the library in entries of menus.
+    pub library_id: String,
 }
 
 impl Examination {

@@ -65,12 +65,15 @@ impl Home {
             program: PROGRAM.into(),
             timeout: Duration::from_secs(10),
             online: false,
+            menus: crate::menus::MenuSettings::default(),
+            library_id: String::new(),
         }
     }
 
     fn report(&self, agent: &str) -> AgentReport {
         let agent = Agent::by_name(agent).unwrap();
-        self.examination().examine_agent(agent, Some("research"))
+        self.examination()
+            .examine_agent(agent, Some("research"), &[])
     }
 
     /// Returns the only finding about an agent whose message contains `message`.

@@ -96,7 +96,7 @@ impl WhyLeft {
     }
 }
 
-/// Returns a warning for each reason for which names are left alone.
+/// Returns a warning or a hint for each reason for which names are left alone.
 pub(super) fn warnings(left_alone: &[LeftAlone], agent: &Agent) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     let mut rest: Vec<&LeftAlone> = left_alone.iter().collect();
@@ -106,9 +106,20 @@ pub(super) fn warnings(left_alone: &[LeftAlone], agent: &Agent) -> Vec<Diagnosti
         rest = others;
         let names: Vec<&str> = same.iter().map(|left| left.name.as_str()).collect();
         let Explanation { problem, fix } = first.why.explain(agent.title);
-        let names = and_list(&names);
-        let message = format!("the menu entry of {names} is left alone: {problem}");
-        warnings.push(Diagnostic::new(Kind::Warning, message, fix).in_file(first.path.as_path()));
+        let message = if let [name] = names[..] {
+            format!("the menu entry `{name}` is left alone: {problem}")
+        } else {
+            format!(
+                "the menu entries {} are left alone: {problem}",
+                and_list(&names)
+            )
+        };
+        // Nobody can repair that an agent has commands.
+        let kind = match first.why {
+            WhyLeft::BuiltIn => Kind::Hint,
+            _ => Kind::Warning,
+        };
+        warnings.push(Diagnostic::new(kind, message, fix).in_file(first.path.as_path()));
     }
     warnings
 }

@@ -105,7 +105,7 @@ impl MenuPlan {
             .collect()
     }
 
-    /// Returns a warning for each reason for which names are left alone.
+    /// Returns a warning or a hint for each reason for which names are left alone.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         warnings(&self.left_alone, self.agent)
     }

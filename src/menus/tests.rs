@@ -130,6 +130,21 @@ fn an_entry_is_one_line_that_names_the_tool_and_is_marked() {
 }
 
 #[test]
+fn an_entry_that_is_a_single_file_has_no_name_in_it() {
+    let home = Home::new("opencode");
+    home.sync(&["git/commit"]);
+    let [(path, text)] = &home.files()[..] else {
+        panic!();
+    };
+    assert_eq!(path, ".config/opencode/commands/git-commit.md");
+    assert!(text.starts_with("---\ndescription: "), "{text}");
+    home.write(".config/opencode/command/git-commit.md", "Mine.");
+    assert!(home.plan(&["git/commit"]).created().is_empty());
+    home.sync(&[]);
+    assert!(!home.at(path).exists());
+}
+
+#[test]
 fn what_is_in_the_menu_already_is_not_written_again() {
     let home = Home::new("codex");
     assert_eq!(home.sync(&["a", "b"]).written, 2);

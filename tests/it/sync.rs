@@ -112,7 +112,7 @@ fn a_name_that_is_taken_is_reported_and_the_others_are_written() {
     let ran = user.words("sync codex --yes");
     assert_contains(
         &ran.stderr,
-        "the menu entry of `notes` is left alone: there is",
+        "the menu entry `notes` is left alone: there is",
     );
     assert!(ran.status.success());
     assert!(user.path(".codex/skills/git-commit/SKILL.md").exists());
@@ -180,4 +180,36 @@ fn install_fills_the_menu_and_uninstall_empties_it() {
     assert_eq!(user.text(CONFIG), "builtin = false # mine\n");
     user.words("install codex --yes --no-menu");
     assert!(!user.path(".codex/skills").join("notes").exists());
+}
+
+#[test]
+fn an_entry_in_the_folder_of_commands_is_not_a_prompt() {
+    let user = user();
+    user.words("sync opencode --yes");
+    let entry = ".config/opencode/commands/git-commit.md";
+    assert_contains(&user.text(entry), "with command `git/commit`");
+    let listed = user.words("list --from-agents --mine");
+    assert_eq!(listed.stdout.lines().count(), 3, "{listed:?}");
+    let source = user.path(".config/opencode/commands");
+    let imported = user.words(&format!("import opencode:{} --dry-run", source.display()));
+    assert!(!imported.stdout.contains("git-commit"), "{imported:?}");
+}
+
+#[test]
+fn doctor_says_what_is_missing_in_a_menu_and_why() {
+    let user = user();
+    user.words("sync codex --yes");
+    let verbose = user.words("doctor codex --verbose");
+    assert_contains(&verbose.stdout, "its own menu has your prompts");
+    user.put(
+        ".agents/skills/notes/SKILL.md",
+        "---\nname: notes\n---\nMine.\n",
+    );
+    user.words("rm git/commit --yes");
+    let problems = user.words("doctor codex").stdout;
+    assert_contains(&problems, "the menu entry `notes` is left alone: there is");
+    assert_contains(
+        &problems,
+        "its own menu is out of date: 2 prompts to remove",
+    );
 }

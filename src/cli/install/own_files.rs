@@ -4,8 +4,8 @@
 //! Prompts are never among them, nor files that the user has named, e.g. with `--log-file`.
 
 use crate::agents::{AGENTS, ConfigFile, System};
-use crate::cli::config;
 use crate::cli::output::full_path;
+use crate::cli::settings_edits;
 use crate::cli::user_folders;
 use anyhow::Context;
 use serde_json::Value;
@@ -130,7 +130,7 @@ impl OwnFiles {
         Ok(OwnFiles {
             fate,
             candidates,
-            settings: config::plan_removal_of_trusted()?,
+            settings: settings_edits::plan_removal_of_trusted()?,
             deleted: Vec::new(),
         })
     }
@@ -201,7 +201,7 @@ impl OwnFiles {
         }
         // Plan this again: what was removed from the menus has changed the file.
         if self.settings.take().is_some()
-            && let Some(settings) = config::plan_removal_of_trusted()?
+            && let Some(settings) = settings_edits::plan_removal_of_trusted()?
         {
             settings.write()?;
         }

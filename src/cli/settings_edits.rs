@@ -1,0 +1,158 @@
+//! Edits the settings file, `config.toml`: the list of trusted repositories, and the menus of agents.
+//! The rest of the file stays as it is, including comments.
+
+use super::output;
+use super::user_folders::{self, TRUSTED, is_users_own};
+use crate::agents::ConfigFile;
+use crate::menus::MenuSettings;
+use crate::prompt::{Diagnostic, Position};
+use anyhow::bail;
+use std::path::{Path, PathBuf};
+use toml_edit::{Array, Document, DocumentMut, Item, Table, TomlError, Value};
+
+/// The keys of the menus of agents.
+pub(super) const MENUS: &str = "menus";
+pub(super) const MENUS_ALL: &str = "menus-all";
+pub(super) const MENUS_ONLY: &str = "menus-only";
+
+/// The number of the first line of a settings file.
+pub(super) const FIRST_LINE: usize = 1;
+
+/// The fix for a file that cannot be used.
+pub(super) const REPAIR: &str =
+    "correct it, and restart the agents, or use --no-config; until then, no prompt can be expanded";
+
+/// Returns the diagnostic for a file that isn't valid TOML.
+pub(super) fn toml_error(error: &toml_edit::TomlError, text: &str) -> Diagnostic {
+    let position = error
+        .span()
+        .map(|span| Position::in_text(text, span.start, FIRST_LINE));
+    let message = error.message().trim_end().replace('\n', ", ");
+    Diagnostic::error(position, format!("this is not TOML: {message}"), REPAIR)
+}
+
+/// Sets the list of trusted repositories in a settings file. Creates the file if it doesn't exist.
+///
+/// # Errors
+/// Fails if the file is inside a project, isn't valid TOML, or can't be written.
+pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
+    if !is_users_own(path) {
+        bail!(
+            "{} is inside a project, where `trusted` is ignored; leave out --config",
+            output::full_path(path)
+        );
+    }
+    let mut file = ConfigFile::read_settings(path.to_owned())?;
+    let text = file.original_text();
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| toml_error(&error, text).in_file(path))?;
+    let list = Value::from(roots.iter().collect::<Array>());
+    set_keeping_comments(document.as_table_mut(), TRUSTED, list);
+    file.edited = Some(document.to_string());
+    Ok(file.write()?)
+}
+
+/// Returns a settings file with these settings of menus, which is not written yet. Keys with their
+/// default values are removed.
+///
+/// # Errors
+/// Fails if the file is inside a project, can't be read, or isn't valid TOML.
+pub(super) fn with_menus(path: PathBuf, menus: &MenuSettings) -> anyhow::Result<ConfigFile> {
+    if !is_users_own(&path) {
+        bail!(
+            "{} is inside a project, where `{MENUS}` is ignored; leave out --config",
+            output::full_path(&path)
+        );
+    }
+    let names: Array = menus.agents.iter().map(|agent| agent.name).collect();
+    let values = [
+        (MENUS, (!names.is_empty()).then(|| Value::from(names))),
+        (MENUS_ALL, menus.all.then(|| Value::from(true))),
+        (MENUS_ONLY, menus.only.as_ref().map(Value::from)),
+    ];
+    let mut file = ConfigFile::read_settings(path)?;
+    let mut text = file.original_text().to_owned();
+    for (key, value) in values {
+        text = with_key(&text, key, value)
+            .map_err(|error| toml_error(&error, &text).in_file(&*file.path))?;
+    }
+    if text != file.original_text() {
+        let is_file_needed = !text.trim().is_empty();
+        file.edited = is_file_needed.then_some(text);
+    }
+    Ok(file)
+}
+
+/// Returns the text of a settings file in which a key has this value, or is missing if there is
+/// none. A key that has the value already stays as it is written.
+fn with_key(text: &str, key: &str, value: Option<Value>) -> Result<String, TomlError> {
+    let Some(value) = value else {
+        let remaining_text = text_without_key(text, key)?;
+        return Ok(remaining_text.unwrap_or_else(|| text.to_owned()));
+    };
+    let mut document: DocumentMut = text.parse()?;
+    let old = document.get(key).and_then(Item::as_value);
+    let is_same = old.is_some_and(|old| old.to_string().trim() == value.to_string().trim());
+    if !is_same {
+        set_keeping_comments(document.as_table_mut(), key, value);
+    }
+    Ok(document.to_string())
+}
+
+/// Plans to remove the list of trusted repositories from the default settings file, and to delete
+/// the file if nothing else is in it. Returns `None` if there is no such list.
+///
+/// # Errors
+/// Fails if the file can't be read, or isn't valid TOML.
+pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
+    let Some(folder) = user_folders::config() else {
+        return Ok(None);
+    };
+    let mut file = ConfigFile::read_settings(folder.join("config.toml"))?;
+    let text = file.original_text();
+    let remaining_text = text_without_key(text, TRUSTED)
+        .map_err(|error| toml_error(&error, text).in_file(&*file.path))?;
+    let Some(remaining_text) = remaining_text else {
+        return Ok(None);
+    };
+    let is_file_needed = !remaining_text.trim().is_empty();
+    file.edited = if is_file_needed {
+        Some(remaining_text)
+    } else {
+        None // deletes the file
+    };
+    Ok(Some(file))
+}
+
+/// Returns the text of a settings file without the lines of a key, or `None` if there is no such
+/// key. Unlike `toml_edit`, keeps the comments above the key.
+fn text_without_key(text: &str, key: &str) -> Result<Option<String>, TomlError> {
+    let document = Document::parse(text)?;
+    let Some((key, value)) = document.get_key_value(key) else {
+        return Ok(None);
+    };
+    let (Some(key_span), Some(value_span)) = (key.span(), value.span()) else {
+        return Ok(None);
+    };
+    // Remove whole lines, from the one with the key to the one with the end of the value.
+    let first_line_start = match text[..key_span.start].rfind('\n') {
+        Some(newline) => newline + 1,
+        None => 0,
+    };
+    let next_line_start = match text[value_span.end..].find('\n') {
+        Some(newline) => value_span.end + newline + 1,
+        None => text.len(),
+    };
+    let text_before = &text[..first_line_start];
+    let text_after = &text[next_line_start..];
+    Ok(Some(format!("{text_before}{text_after}")))
+}
+
+/// Sets a key, and keeps the comment on its line if the key exists.
+fn set_keeping_comments(table: &mut Table, key: &str, mut value: Value) {
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    table[key] = Item::Value(value);
+}
