@@ -64,8 +64,8 @@ pub(super) static COPILOT: Agent = Agent {
         location: ListLocation::ServerEntry,
         keys: &["tools"],
         effect: ListEffect::Allows,
-        notation: ItemNotation::Pattern,
-        items: |_| vec![json!("expand_prompt")],
+        notation: ItemNotation::Exact, // `*` counts only alone
+        items: |_| vec![json!("expand_prompt"), json!("*")],
     }],
     ..Agent::DEFAULT
 };

@@ -61,11 +61,7 @@ pub(super) static QWEN: Agent = Agent {
     access_lists: &[
         AccessList {
             notation: ItemNotation::Pattern,
-            ..AccessList::in_settings(
-                &["mcp", "allowed"],
-                ListEffect::AllowsUnlessEmpty,
-                server_name,
-            )
+            ..AccessList::in_settings(&["mcp", "allowed"], ListEffect::Allows, server_name)
         },
         AccessList {
             notation: ItemNotation::Pattern,

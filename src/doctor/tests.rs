@@ -235,6 +235,20 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
             "Gemini CLI asks before each call",
         ),
         (
+            "qwen",
+            ".qwen/settings.json",
+            json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
+            Severity::Warning,
+            "Qwen Code may ask before it calls `expand_prompt`",
+        ),
+        (
+            "pi",
+            ".pi/agent/mcp.json",
+            json!({"mcpServers": {"prompts": {"command": PROGRAM}}}),
+            Severity::Warning,
+            "pi does not show the tools of this server to the model",
+        ),
+        (
             "gemini",
             ".gemini/mcp-server-enablement.json",
             json!({"prompts": {"enabled": false}}),
@@ -303,8 +317,8 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
     );
 }
 
-/// Measured with Codex 0.171.0 and Gemini CLI 0.61.0. For Claude Code and opencode, their source was
-/// read.
+/// Measured with Codex 0.171.0, Gemini CLI 0.61.0, Qwen Code 0.24.4 and Copilot CLI 1.0.102. For
+/// Claude Code and opencode, their source was read.
 #[test]
 fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
     const NOTHING: &str = "to the model"; // the message of no finding contains this
@@ -420,6 +434,32 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
             NOTHING,
         ),
         (
+            "qwen",
+            QWEN,
+            r#""mcp": {"excluded": ["prom*"]}"#,
+            "`mcp.excluded` lists `prom*`",
+        ),
+        ("qwen", QWEN, r#""mcp": {"allowed": ["prom*"]}"#, NOTHING),
+        (
+            "qwen",
+            QWEN,
+            r#""mcp": {"allowed": []}"#,
+            "`mcp.allowed` does not list `prompts`",
+        ),
+        (
+            "copilot",
+            COPILOT,
+            r#""tools": ["list_prompts"]"#,
+            "`tools` does not list `expand_prompt`",
+        ),
+        ("copilot", COPILOT, r#""tools": ["*"]"#, NOTHING),
+        (
+            "copilot",
+            COPILOT,
+            r#""tools": ["expand*"]"#,
+            "`tools` does not list `expand_prompt`",
+        ),
+        (
             "opencode",
             OPENCODE,
             r#""tools": {"prompts*": false}"#,
@@ -494,6 +534,14 @@ const GEMINI: (&str, &str) = (
 const GEMINI_ENTRY: (&str, &str) = (
     ".gemini/settings.json",
     r#"{"mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", "trust": true, MORE}}}"#,
+);
+const QWEN: (&str, &str) = (
+    ".qwen/settings.json",
+    r#"{MORE, "mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", "trust": true}}}"#,
+);
+const COPILOT: (&str, &str) = (
+    ".copilot/mcp-config.json",
+    r#"{"mcpServers": {"prompts": {"command": "/nowhere/prompt-expander", MORE}}}"#,
 );
 const OPENCODE: (&str, &str) = (
     ".config/opencode/opencode.json",
@@ -835,6 +883,14 @@ fn a_hook_that_its_agent_would_not_run_is_reported() {
             "disableAllHooks",
             json!(true),
             "Claude Code runs no hooks: `disableAllHooks` is true",
+        ),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            "UserPromptSubmit",
+            "disableAllHooks",
+            json!(true),
+            "Qwen Code runs no hooks: `disableAllHooks` is true",
         ),
     ] {
         let home = Home::new();
