@@ -6,6 +6,7 @@ use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::Drafts;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
 use super::registration::Config;
 use serde_json::json;
 
@@ -50,6 +51,24 @@ pub(super) static COPILOT: Agent = Agent {
     // Copilot CLI saves a result of more than 20,480 bytes to a file, and the model only gets its
     // first 500 characters.
     part_limit: Some(PartLimit::of_json(20_000, Unit::Bytes)),
+    menu: Some(Menu {
+        sign: '/',
+        sign_place: SignPlace::StartOfMessage,
+        folder: "skills",
+        layout: MenuLayout::Skill,
+        body: MenuBody::Command, // the hook sees it with the user's words, and replaces it
+        shows_argument_hint: false,
+        further_keys: "disable-model-invocation: true\n",
+        further_files: &[],
+        other_folders: shared_skills,
+        takes_name: is_name_of_skill,
+        builtin_names: "add-dir agent allow-all app ask autopilot changelog chronicle clear compact \
+            computer context copy cwd delegate diagnose diff env exit experimental feedback fleet \
+            footer fork help ide init instructions limits list-dirs login logout lsp mcp memory \
+            model move new permissions plan plugin pr refine remote rename research restart resume \
+            review rewind rubber-duck sandbox search security-review session settings share skills \
+            statusline subagents tasks theme update usage user version vim voice worktree",
+    }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {
             folder.starts_with("copilot-edit-") && file == "COPILOT_PROMPT.md"

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 pub struct SubmittedMessage {
     /// The message as the user typed it.
     pub text: String,
-    /// What the model gets if the hook doesn't answer: `text`, or what the agent has made of it.
+    /// What the model gets if the hook doesn't answer: `text`, or what the agent has made of it. For
+    /// an entry of ours in a menu, only what precedes its text.
     text_for_model: String,
+    /// What follows the text of an entry of ours, which the hook replaces.
+    text_after_entry: Option<String>,
     /// The agent's working directory, if the event contains it.
     pub working_directory: Option<String>,
 }
@@ -33,10 +36,22 @@ impl Hook {
         let event: Value = input::parse_json(json).ok()?;
         let text = self.typed_text(&event)?;
         let text_for_model = event["transformedPrompt"].as_str().unwrap_or(text);
+        let working_directory = event["cwd"].as_str().map(str::to_owned);
+        if self.dialect == HookDialect::CopilotCli
+            && let Some(entry) = SkillEntry::find(text_for_model)
+        {
+            return Some(SubmittedMessage {
+                text: entry.command.to_owned(),
+                text_for_model: entry.before.to_owned(),
+                text_after_entry: Some(entry.after.to_owned()),
+                working_directory,
+            });
+        }
         Some(SubmittedMessage {
             text: text.to_owned(),
             text_for_model: text_for_model.to_owned(),
-            working_directory: event["cwd"].as_str().map(str::to_owned),
+            text_after_entry: None,
+            working_directory,
         })
     }
 
@@ -69,7 +84,11 @@ impl Hook {
     /// spoil it.
     pub fn answer(&self, message: &SubmittedMessage, answer: &HookAnswer) -> Option<Value> {
         let context = &answer.context;
-        let with_context = format!("{}\n\n{context}", message.text_for_model);
+        let before = &message.text_for_model;
+        let with_context = match &message.text_after_entry {
+            Some(after) => format!("{before}{context}{after}"),
+            None => format!("{before}\n\n{context}"),
+        };
         match self.dialect {
             HookDialect::CopilotCli => Some(json!({"modifiedTransformedPrompt": with_context})),
             HookDialect::Pi => {
@@ -101,6 +120,33 @@ impl Hook {
             }
         };
         added.as_str().is_some_and(|text| !text.is_empty())
+    }
+}
+
+/// A skill in a message of Copilot CLI whose text is the command `:NAME words`, as `sync` writes it.
+struct SkillEntry<'t> {
+    before: &'t str,
+    command: &'t str,
+    after: &'t str,
+}
+
+impl SkillEntry<'_> {
+    /// Finds the only skill in a message, if it is an entry of ours: the element
+    /// `<skill-context name="…">`. Its text follows a line with the skill's folder.
+    fn find(message: &str) -> Option<SkillEntry<'_>> {
+        let (before, element) = message.split_once("<skill-context ")?;
+        let (element, after) = element.rsplit_once("</skill-context>")?;
+        let (_, content) = element.split_once('\n')?;
+        let text = match content.split_once("\n\n") {
+            Some((first, rest)) if first.starts_with("Base directory for this skill:") => rest,
+            _ => content,
+        };
+        let is_entry = text.starts_with(':') && !text.contains("<skill-context ");
+        is_entry.then_some(SkillEntry {
+            before,
+            command: text.trim_end(),
+            after,
+        })
     }
 }
 
@@ -196,6 +242,41 @@ mod tests {
             };
             let json = hook("pi").answer(&message, &answer).unwrap_or_default();
             assert_eq!(json["text"].as_str(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_context_replaces_the_skill_of_an_entry_in_copilot_cli() {
+        let typical = |text: &str| {
+            format!(
+                "<current_datetime>now</current_datetime>\n\nFollow it.\n\n<skill-context name=\"a\">\n\
+                 Base directory for this skill: /h\n\n{text}\n\n</skill-context>\n\nAnd b."
+            )
+        };
+        for (transformed, text, want) in [
+            (
+                typical(":a x\ny"),
+                ":a x\ny",
+                "<current_datetime>now</current_datetime>\n\nFollow it.\n\nCONTEXT\n\nAnd b."
+                    .to_owned(),
+            ),
+            (typical("Mine."), "typed", typical("Mine.") + "\n\nCONTEXT"),
+            (
+                typical(":a") + &typical(":b"),
+                "typed",
+                typical(":a") + &typical(":b") + "\n\nCONTEXT",
+            ),
+        ] {
+            let event = json!({"prompt": "typed", "transformedPrompt": transformed});
+            let message = hook("copilot").parse_event(&event.to_string()).unwrap();
+            assert_eq!(message.text, text);
+            let answer = HookAnswer {
+                context: "CONTEXT".to_owned(),
+                note_for_user: None,
+                calls_menu_entry: false,
+            };
+            let answer = hook("copilot").answer(&message, &answer).unwrap();
+            assert_eq!(answer["modifiedTransformedPrompt"], want);
         }
     }
 

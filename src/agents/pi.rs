@@ -4,6 +4,7 @@ use super::agent::{Agent, Examined, Finding, Hook, HookDialect, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax, Plugin};
 use super::drafts::Drafts;
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill};
 use super::registration::{Config, Registration};
 use serde_json::json;
 
@@ -47,6 +48,21 @@ pub(super) static PI: Agent = Agent {
     }),
     // pi drops the middle of a result of more than 20,480 bytes.
     part_limit: Some(PartLimit::of_json(20_000, Unit::Bytes)),
+    menu: Some(Menu {
+        sign: '/',
+        sign_place: SignPlace::StartOfMessage,
+        folder: "prompts",
+        layout: MenuLayout::File,
+        body: MenuBody::Command,
+        shows_argument_hint: true,
+        further_keys: "",
+        further_files: &[],
+        other_folders: |_| Vec::new(),
+        takes_name: is_name_of_skill,
+        builtin_names: "bug changelog clone compact copy exit export fork help hotkeys import login \
+            logout model name new quit reload resume scoped-models session settings share thinking \
+            tree trust",
+    }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("pi-editor-") && file == "prompt.md",
         ..Drafts::DEFAULT

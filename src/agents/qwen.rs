@@ -6,6 +6,7 @@ use super::drafts::Drafts;
 use super::gemini::GEMINI;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use serde_json::{Value, json};
@@ -41,6 +42,25 @@ pub(super) static QWEN: Agent = Agent {
     // A result of more than 28,000 characters is saved to a file, and the model only gets 2 KB of
     // it.
     part_limit: Some(PartLimit::of_json(27_000, Unit::Utf16)),
+    // A skill hides the MCP prompt of the same name.
+    menu: Some(Menu {
+        sign: '/',
+        sign_place: SignPlace::StartOfMessage,
+        folder: "skills",
+        layout: MenuLayout::Skill,
+        body: MenuBody::Sentence,
+        shows_argument_hint: true,
+        further_keys: "disable-model-invocation: true\n",
+        further_files: &[],
+        other_folders: shared_skills,
+        takes_name: is_name_of_skill,
+        builtin_names: "advisor agents approval-mode arena auth branch btw bug cd clear compress \
+            config context copy curator delete diff directory docs doctor dream editor effort \
+            explore export extensions forget fork goal help history hooks ide init insight install \
+            language learn list lsp mcp memory model output-style peers permissions plan quit recap \
+            remember rename restore resume rewind settings skills stats status statusline summary \
+            tasks theme tools trust update vim voice workflows",
+    }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("qwen-edit-") && file == "buffer.txt",
         terminal_modes: "\x1b[?1049h\x1b[?1002h\x1b[?1006h\x1b[?1004h\x1b[?2004h",
