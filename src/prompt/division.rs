@@ -995,6 +995,7 @@ mod tests {
         check("a! b", "b=\"a “b” c\" z", "[z][a “b” c]");
         check("a b", "a=“x y\" b=“z w”", "[x y][z w]");
         check("a b", "a=\"x y” b=\"z w\"", "[x y][z w]");
+        check("a b", "a=\"x y=\" b=z", "[x y=][z]");
         check("a! b", "b=“ x y ” z", "[z][ x y ]");
         check("a! b", "b=“x y”, z", "[z][x y,]");
         check("a! b", "b=it’s b=“x y z", "[b=“x y z][it’s]");

@@ -69,16 +69,12 @@ struct QuotedValue {
 /// one. [`QuoteFinder`] finds values between two equal straight quotes.
 fn quoted_value(text: &str, start: usize) -> Option<QuotedValue> {
     let open = text[start..].chars().next()?;
-    // A mark after the start of another value, as in `a=“x y" b=“z”`, doesn't close this one. The
-    // limit also keeps the time for many unclosed values linear.
-    let end = match text[start..].find(&format!("={open}")) {
-        Some(next_value) => start + next_value,
-        None => text.len(),
+    let end = if matches!(open, '\'' | '"') {
+        end_before_straight_quote(text, start)?
+    } else {
+        end_before_next_value(text, start, open)
     };
     let text = &text[..end];
-    if matches!(open, '\'' | '"') && find_closing_quote(text, start).is_some() {
-        return None;
-    }
     if let Some((_, closing_marks)) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)
         && let Some(value) = value_closed_by(text, start, closing_marks)
     {
@@ -86,6 +82,33 @@ fn quoted_value(text: &str, start: usize) -> Option<QuotedValue> {
     }
     let mixed_marks = MIXED_MARKS.iter().find(|marks| marks.contains(&open))?;
     value_closed_by(text, start, mixed_marks)
+}
+
+/// Returns where the value after the straight quote at `start` ends at the latest: before the next
+/// such quote if that opens another value, as in `a="x y” b="z"`, or at the end of the text.
+///
+/// Returns `None` if the next such quote closes the value.
+fn end_before_straight_quote(text: &str, start: usize) -> Option<usize> {
+    let Some(next) = find_closing_quote(text, start) else {
+        return Some(text.len());
+    };
+    let is_followed_by_text =
+        text[next + 1..].starts_with(|character: char| !character.is_whitespace());
+    if text[..next].ends_with('=') && is_followed_by_text {
+        Some(next)
+    } else {
+        None
+    }
+}
+
+/// Returns where a value after the opening mark at `start` ends at the latest: before the same mark
+/// of another value, as in `a=“x y" b=“z”`, or at the end of the text. The limit also keeps the time
+/// for many unclosed values linear.
+fn end_before_next_value(text: &str, start: usize, open: char) -> usize {
+    match text[start..].find(&format!("={open}")) {
+        Some(next_value) => start + next_value,
+        None => text.len(),
+    }
 }
 
 /// Returns the value after the opening mark at `start` and before the first of some closing marks.
