@@ -56,6 +56,8 @@ mod stored;
 mod sync;
 #[cfg(feature = "openapi")]
 mod team;
+#[cfg(feature = "openapi")]
+mod team_connection;
 mod test;
 mod text_editor;
 #[cfg(feature = "http")]

@@ -26,7 +26,7 @@ pub use postgres::{Address, Postgres};
 pub(crate) use project::{Project, project_texts};
 pub(crate) use settings_problems::SettingsProblems;
 #[cfg(feature = "openapi")]
-pub(crate) use team::Team;
+pub(crate) use team::{Team, TeamMember};
 pub use trust::Trust;
 pub(crate) use trust::main_repository;
 

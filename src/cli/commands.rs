@@ -6,6 +6,8 @@ use super::serve::ServeCommand;
 use super::source_options::PromptSource;
 #[cfg(feature = "store")]
 use super::store;
+#[cfg(feature = "openapi")]
+use super::team;
 #[cfg(feature = "http")]
 use super::token;
 use super::{
@@ -307,6 +309,14 @@ pub(super) enum Command {
     /// prints nothing. The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::HookCommand),
+    /// Join your team's server, see what you are there, or leave
+    ///
+    /// A team's server has prompts that all members use and change. Your own prompts override them.
+    /// `join` and `leave` change only your settings: `config.toml`, and the file `team-token` next
+    /// to it.
+    #[cfg(feature = "openapi")]
+    #[command(subcommand, after_help = team::EXAMPLES)]
+    Team(team::TeamCommand),
     /// Run the server over standard input/output, or HTTP
     ///
     /// Without --http, serves one agent over standard input and output. Agents get the same if they
@@ -385,6 +395,8 @@ impl Command {
                 source.check_store_options()?;
                 serve.run(source, reporter)?;
             }
+            #[cfg(feature = "openapi")]
+            Command::Team(team) => team.run(source, reporter)?,
             #[cfg(feature = "http")]
             Command::Token(token) => token.run(reporter)?,
             #[cfg(feature = "store")]

@@ -6,7 +6,10 @@
 
 use super::output;
 use super::serve::options::{self, Serve};
-use super::settings_edits::{FIRST_LINE, MENUS, MENUS_ALL, MENUS_ONLY, REPAIR, toml_error};
+use super::settings_edits::{
+    FIRST_LINE, MENUS, MENUS_ALL, MENUS_ONLY, REPAIR, TEAM, TEAM_TOKEN_FILE, TEAM_TOKEN_VARIABLE,
+    toml_error,
+};
 use super::source_options::{
     ConfigOptions, Folders, LoadedSettings, PromptSource, TeamKeys, absolute,
 };
@@ -15,7 +18,7 @@ use super::user_folders::{self, TRUSTED, is_users_own, read_text, strings, trust
 use super::{
     openapi::{self, OpenApiArgs},
     redacting_parser::RedactingParser,
-    team,
+    team_connection,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::menus::MenuSettings;
@@ -127,15 +130,15 @@ const KEYS: [SettingsKey<KeyValues>; 20] = [
         keys.menus.only = Some(value.string()?);
         Ok(())
     }),
-    key("team", "team", |keys, value| {
+    key(TEAM, "team", |keys, value| {
         keys.team.url = Some(value.string()?);
         Ok(())
     }),
-    key("team-token-file", "team-token-file", |keys, value| {
+    key(TEAM_TOKEN_FILE, "team-token-file", |keys, value| {
         keys.team.token_file = Some(value.path()?);
         Ok(())
     }),
-    key("team-token-env", "team-token-env", |keys, value| {
+    key(TEAM_TOKEN_VARIABLE, "team-token-env", |keys, value| {
         keys.team.token_variable = Some(value.string()?);
         Ok(())
     }),
@@ -193,9 +196,9 @@ const OWN_FILE_ONLY: [&str; 11] = [
     "tap",
     TRUSTED,
     OPENAPI,
-    "team",
-    "team-token-file",
-    "team-token-env",
+    TEAM,
+    TEAM_TOKEN_FILE,
+    TEAM_TOKEN_VARIABLE,
 ];
 
 /// Returns the path of the settings file, or `None` if `--no-config` was passed or the home
@@ -363,10 +366,10 @@ impl Reader<'_> {
     /// `None`.
     #[cfg(feature = "openapi")]
     fn read_team(&mut self, table: &Table, keys: TeamKeys) -> Option<Arc<Team>> {
-        match team::open(keys, self.folder) {
+        match team_connection::open(keys, self.folder) {
             Ok(team) => team,
             Err(message) => {
-                let span = table.get("team").and_then(Item::span);
+                let span = table.get(TEAM).and_then(Item::span);
                 self.report(span, message, "correct it");
                 None
             }

@@ -152,7 +152,7 @@ pub(super) fn command_first(
 }
 
 /// The commands that have subcommands, e.g. `pack add`.
-const COMMANDS_WITH_SUBCOMMANDS: [&str; 3] = ["pack", "store", "token"];
+const COMMANDS_WITH_SUBCOMMANDS: [&str; 4] = ["pack", "store", "team", "token"];
 
 /// Returns the number of words in the command at the start of `words`: 2 if it includes a
 /// subcommand, as in `pack add`, and otherwise 1.

@@ -17,10 +17,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
 /// The commands that don't read prompts, and therefore don't accept the shared options.
-const COMMANDS_WITHOUT_PROMPTS: [&str; 7] = [
+const COMMANDS_WITHOUT_PROMPTS: [&str; 8] = [
     "install",
     "sync",
     "uninstall",
+    "team",
     "token",
     "store",
     "completions",

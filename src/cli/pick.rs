@@ -13,6 +13,8 @@ mod state;
 mod terminal;
 
 pub(super) use state::{Choice, Expander, Purpose};
+#[cfg(feature = "openapi")]
+pub(super) use terminal::ask_for_secret;
 pub(super) use terminal::can_draw;
 
 use super::expand::print_expansion;

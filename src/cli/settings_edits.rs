@@ -1,5 +1,5 @@
-//! Edits the settings file, `config.toml`: the list of trusted repositories, and the menus of agents.
-//! The rest of the file stays as it is, including comments.
+//! Edits the settings file, `config.toml`: the list of trusted repositories, the menus of agents, and
+//! the team. The rest of the file stays as it is, including comments.
 
 use super::output;
 use super::user_folders::{self, TRUSTED, is_users_own};
@@ -14,6 +14,11 @@ use toml_edit::{Array, Document, DocumentMut, Item, Table, TomlError, Value};
 pub(super) const MENUS: &str = "menus";
 pub(super) const MENUS_ALL: &str = "menus-all";
 pub(super) const MENUS_ONLY: &str = "menus-only";
+
+/// The keys of the team.
+pub(super) const TEAM: &str = "team";
+pub(super) const TEAM_TOKEN_FILE: &str = "team-token-file";
+pub(super) const TEAM_TOKEN_VARIABLE: &str = "team-token-env";
 
 /// The number of the first line of a settings file.
 pub(super) const FIRST_LINE: usize = 1;
@@ -59,18 +64,41 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
 /// # Errors
 /// Fails if the file is inside a project, can't be read, or isn't valid TOML.
 pub(super) fn with_menus(path: PathBuf, menus: &MenuSettings) -> anyhow::Result<ConfigFile> {
-    if !is_users_own(&path) {
-        bail!(
-            "{} is inside a project, where `{MENUS}` is ignored; leave out --config",
-            output::full_path(&path)
-        );
-    }
     let names: Array = menus.agents.iter().map(|agent| agent.name).collect();
     let values = [
         (MENUS, (!names.is_empty()).then(|| Value::from(names))),
         (MENUS_ALL, menus.all.then(|| Value::from(true))),
         (MENUS_ONLY, menus.only.as_ref().map(Value::from)),
     ];
+    with_values(path, values)
+}
+
+/// Returns a settings file with the team at this address, which is not written yet. The keys that
+/// say where its token is are removed, because the token is in the file `team-token`. Without an
+/// address, returns the file without a team.
+///
+/// # Errors
+/// Fails if the file is inside a project, can't be read, or isn't valid TOML.
+#[cfg(feature = "openapi")]
+pub(super) fn with_team(path: PathBuf, url: Option<&str>) -> anyhow::Result<ConfigFile> {
+    let values = [
+        (TEAM, url.map(Value::from)),
+        (TEAM_TOKEN_FILE, None),
+        (TEAM_TOKEN_VARIABLE, None),
+    ];
+    with_values(path, values)
+}
+
+/// Returns a settings file with these values of keys, which is not written yet. Keys without a
+/// value are removed. If nothing else is in the file, it is deleted.
+fn with_values(path: PathBuf, values: [(&str, Option<Value>); 3]) -> anyhow::Result<ConfigFile> {
+    if !is_users_own(&path) {
+        let [(key, _), ..] = values;
+        bail!(
+            "{} is inside a project, where `{key}` is ignored; leave out --config",
+            output::full_path(&path)
+        );
+    }
     let mut file = ConfigFile::read_settings(path)?;
     let mut text = file.original_text().to_owned();
     for (key, value) in values {

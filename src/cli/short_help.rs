@@ -23,7 +23,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Agents",
         &["install", "uninstall", "sync", "doctor", "trust", "hook"],
     ),
-    ("Server", &["serve", "token", "store", "completions", "man"]),
+    (
+        "Team and server",
+        &["team", "serve", "token", "store", "completions", "man"],
+    ),
 ];
 
 /// The width of the longest name of a command.

@@ -1,83 +1,201 @@
-//! Opens the connection to the team's server, which the settings file specifies.
+//! `prompt-expander team`: joins and leaves the team's server.
 
-use super::source_options::{TeamKeys, absolute};
-use super::user_folders;
-use crate::sources::{HeaderValue, SecretHeader, Team, normalize_base_url};
+use super::output::{self, Reporter, display_path};
+use super::pick::ask_for_secret;
+use super::source_options::PromptSource;
+use super::team_connection::{TOKEN_FILE, connection, parse_url};
+use super::{config, settings_edits, stdin, user_folders};
+use crate::sources::{HeaderValue, Team, TeamMember};
+use crate::whole_file::{self, FileAccess, PendingFile};
+use crate::wording::{count, in_backticks};
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, Subcommand, ValueHint};
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-/// Opens the team that the settings file specifies. Returns `None` if it specifies none.
-/// `settings_folder` contains the settings file.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prompt-expander team join https://prompts.example.com
+  prompt-expander team status
+  prompt-expander team leave";
+
+/// The maximum length of a typed or piped token, in bytes. A generated token has 47.
+const MAX_TOKEN_BYTES: usize = 4096;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TeamCommand {
+    /// Use the prompts of a team's server
+    ///
+    /// Asks for your token, which is not shown as you type, and tests it. If the server accepts it,
+    /// writes `team` into `config.toml`, and the token into the file `team-token` next to it, which
+    /// only you can read. Otherwise, changes no settings.
+    ///
+    /// Without a terminal, reads the token from standard input. If the server needs no token, press
+    /// Enter. If you are in the team already, replaces your token.
+    Join(JoinTeam),
+    /// Show your team's server, and what you may do there
+    ///
+    /// If the server does not answer, or does not accept your token, the exit status is 1.
+    Status,
+    /// Stop using the prompts of your team's server
+    ///
+    /// Removes the keys that begin with `team` from `config.toml`, and deletes the file
+    /// `team-token` and the cache of the team's prompts. Changes nothing on the server.
+    Leave,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct JoinTeam {
+    /// The address of the server, such as `https://prompts.example.com`
+    #[arg(value_hint = ValueHint::Url)]
+    url: String,
+    /// Copy the token from this file, instead of asking for it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+}
+
+impl TeamCommand {
+    pub(super) fn run(self, source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        config::load(source);
+        match self {
+            TeamCommand::Join(join) => join.run(source, reporter),
+            TeamCommand::Status => status(source, reporter),
+            TeamCommand::Leave => leave(source, reporter),
+        }
+    }
+}
+
+impl JoinTeam {
+    /// Tests the token, and then writes it and the address of the server.
+    fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+        let url = parse_url(&self.url)
+            .map_err(|problem| anyhow!("the address cannot be used: {problem}"))?;
+        if let Some(team) = &source.settings.team
+            && team.url() != url
+        {
+            bail!(
+                "you are in the team of {}; run `prompt-expander team leave` first",
+                team.url()
+            );
+        }
+        // Before the token, so that the user doesn't type it in vain.
+        let settings = settings_edits::with_team(settings_file()?, Some(&url))?;
+        let token = self.read_token(&url, reporter)?;
+        let value = (!token.is_empty()).then(|| HeaderValue::Typed(token.clone()));
+        let team = connection(url, value).map_err(anyhow::Error::msg)?;
+        let member = team
+            .connect()
+            .map_err(|error| anyhow!("{error}; your settings are unchanged"))?;
+        let token_file = settings.path.with_file_name(TOKEN_FILE);
+        if token.is_empty() {
+            remove_if_exists(&token_file)?;
+        } else {
+            write_token(&token_file, &token)
+                .with_context(|| format!("{} cannot be written", display_path(&token_file)))?;
+        }
+        settings.write()?;
+        reporter.note(&format!(
+            "joined {}; restart your agents to use its prompts there",
+            description(&team, &member)
+        ));
+        Ok(())
+    }
+
+    /// Reads the token from the file, the terminal or standard input. Returns an empty text if the
+    /// user has none.
+    fn read_token(&self, url: &str, reporter: &Reporter) -> anyhow::Result<String> {
+        let text = if let Some(file) = &self.token_file {
+            whole_file::read_text(file)
+                .with_context(|| format!("{} cannot be read", display_path(file)))?
+        } else if io::stdin().is_terminal() {
+            ask_for_secret(&format!("Token for {url}: ")).context(
+                "the token cannot be read from the terminal; pass it with --token-file FILE",
+            )?
+        } else {
+            stdin::text(MAX_TOKEN_BYTES, "a token", reporter)?
+        };
+        let token = text.trim();
+        if token.contains(char::is_whitespace) {
+            bail!("a token is one word, without spaces or line breaks; copy it again");
+        }
+        Ok(token.to_owned())
+    }
+}
+
+/// Prints the server and what the user is there.
 ///
 /// # Errors
-/// Fails if the address is invalid, other users can read the token, or the home directory is
-/// unknown.
-pub(super) fn open(keys: TeamKeys, settings_folder: &Path) -> Result<Option<Arc<Team>>, String> {
-    let Some(url) = &keys.url else {
-        return Ok(None);
+/// Fails if the user is in no team, or the server doesn't answer.
+fn status(source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+    reporter.warn_all(&source.settings.problems);
+    let Some(team) = &source.settings.team else {
+        bail!("you are in no team; `prompt-expander team join URL` joins one");
     };
-    let url = normalize_base_url(url.trim())
-        .map_err(|problem| format!("`team` is not used: {problem}"))?;
-    // `serve --http` prints the address of its MCP endpoint, which people copy.
-    let url = url.strip_suffix("/mcp").unwrap_or(&url).to_owned();
-    let mut headers = Vec::new();
-    if let Some(value) = token(&keys, settings_folder)? {
-        headers.push(SecretHeader {
-            name: "authorization".to_owned(),
-            scheme: Some("Bearer".to_owned()),
-            value,
-        });
-    }
-    let Some(caches) = user_folders::system_cache() else {
-        return Err("`team` is not used: the home directory is unknown".to_owned());
-    };
-    Ok(Some(Arc::new(Team::new(url, headers, &caches))))
+    let member = team.connect().map_err(|error| {
+        let prompts = count(team.prompt_count(), "prompt");
+        anyhow!("{error}\nthe cache of {} has {prompts}", team.url())
+    })?;
+    output::print_verbatim(format!("{}\n", description(team, &member)).as_bytes())
 }
 
-/// Returns the source of the team's token: the environment variable in `team-token-env`, or else
-/// the [`token_file`]. Returns `None` if there is neither.
-///
-/// # Errors
-/// Fails if other users can read the file, even if the variable takes precedence.
-fn token(keys: &TeamKeys, settings_folder: &Path) -> Result<Option<HeaderValue>, String> {
-    let Some(file) = token_file(keys, settings_folder) else {
-        return Ok(keys.token_variable.clone().map(HeaderValue::Variable));
+/// Removes what [`JoinTeam`] has written, and the cache.
+fn leave(source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+    let settings = settings_edits::with_team(settings_file()?, None)?;
+    if !settings.is_edited() {
+        bail!("you are in no team");
+    }
+    let token_file = settings.path.with_file_name(TOKEN_FILE);
+    settings.write()?;
+    remove_if_exists(&token_file)?;
+    let mut team_name = "the team".to_owned();
+    // Otherwise, the list would be refreshed, and cached, after the command.
+    if let Some(team) = source.settings.team.take() {
+        team.delete_cache()
+            .context("the cache of the team's prompts cannot be deleted")?;
+        team_name = format!("the team of {}", team.url());
+    }
+    reporter.note(&format!(
+        "left {team_name}: its prompts and the file `{TOKEN_FILE}` are no longer on this machine; restart your agents. The \
+         server still accepts the token, until `prompt-expander token remove` removes it there"
+    ));
+    Ok(())
+}
+
+/// Describes a team and the user's place in it: `https://prompts.example.com: 12 prompts; you are
+/// known as `ada`, with the role `write``.
+fn description(team: &Team, member: &TeamMember) -> String {
+    let prompts = count(team.prompt_count(), "prompt");
+    let name = match &member.name {
+        Some(name) => format!("you are known as {}", in_backticks(name)),
+        None => "you are not known by name".to_owned(),
     };
-    if is_readable_by_others(&file) {
-        return Err(
-            "`team` is not used: other users may read its token; run `chmod 600` on the file"
-                .to_owned(),
-        );
-    }
-    match &keys.token_variable {
-        Some(variable) => Ok(Some(HeaderValue::Variable(variable.clone()))),
-        None => Ok(Some(HeaderValue::File(file))),
-    }
+    let role = in_backticks(&member.role);
+    format!("{}: {prompts}; {name}, with the role {role}", team.url())
 }
 
-/// Returns the file in `team-token-file`, which defaults to `team-token` next to the settings file
-/// if that exists.
-fn token_file(keys: &TeamKeys, settings_folder: &Path) -> Option<PathBuf> {
-    if let Some(file) = &keys.token_file {
-        return Some(absolute(file));
+/// Returns the path of the default settings file.
+fn settings_file() -> anyhow::Result<PathBuf> {
+    let folder = user_folders::config().context("the home directory is unknown")?;
+    Ok(folder.join("config.toml"))
+}
+
+/// Writes a file that only the user can read.
+fn write_token(file: &Path, token: &str) -> io::Result<()> {
+    let target = whole_file::follow_symlinks(file)?;
+    PendingFile::write(
+        &target,
+        format!("{token}\n").as_bytes(),
+        FileAccess::Private,
+    )?
+    .replace()
+}
+
+fn remove_if_exists(file: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} cannot be deleted", display_path(file)))
+        }
+        _ => Ok(()),
     }
-    let file = settings_folder.join("team-token");
-    if file.exists() { Some(file) } else { None }
-}
-
-/// Returns whether the group or other users have any permissions on a file. Returns false if the
-/// file doesn't exist.
-#[cfg(unix)]
-fn is_readable_by_others(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let Ok(metadata) = file.metadata() else {
-        return false;
-    };
-    const GROUP_AND_OTHERS: u32 = 0o077;
-    metadata.permissions().mode() & GROUP_AND_OTHERS != 0
-}
-
-#[cfg(not(unix))]
-fn is_readable_by_others(_: &Path) -> bool {
-    false
 }

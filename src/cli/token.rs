@@ -84,7 +84,7 @@ pub(super) struct AddToken {
 impl TokenCommand {
     pub(super) fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
         match self {
-            TokenCommand::Add(add) => add.run(reporter),
+            TokenCommand::Add(add) => add.run(),
             TokenCommand::List { token_file, json } => list(&token_file, json),
             TokenCommand::Remove { name, token_file } => {
                 tokens::remove(&token_file, &name).map_err(Error::msg)?;
@@ -101,7 +101,7 @@ impl TokenCommand {
 impl AddToken {
     /// Generates a token and its line. Adds the line to the file, if there is one, then prints the
     /// token and, without a file, the line.
-    fn run(self, reporter: &Reporter) -> anyhow::Result<()> {
+    fn run(self) -> anyhow::Result<()> {
         let (token, entry) = TokenLine::generate(&self.name, self.role, self.prefix, self.expires)
             .map_err(Error::msg)?;
         if let Some(file) = &self.token_file {
@@ -113,23 +113,22 @@ impl AddToken {
             }));
         }
         let lines;
-        let server_step;
+        let hash_place;
         match &self.token_file {
             Some(file) => {
                 lines = format!("{token}\n");
-                server_step = format!("{} has only its hash.", display_path(file));
+                hash_place = format!("its hash is in {}", display_path(file));
             }
             None => {
                 lines = format!("{token}\n{entry}\n");
-                server_step = "put the second line, which has only its hash, into the file of `serve --token-file`."
+                hash_place = "its hash is in the second line, which belongs into the file of `serve --token-file`"
                     .to_owned();
             }
         }
         output::print_verbatim(lines.as_bytes())?;
-        reporter.note(&format!(
-            "Token of {}, shown once.\n\
-             There: save it as ~/.config/prompt-expander/team-token (chmod 600).\n\
-             Here: {server_step}",
+        output::print_unlabelled(&format!(
+            "{} types: prompt-expander team join URL, and pastes this token, which is shown only once\n\
+             {hash_place}",
             self.name
         ));
         Ok(())

@@ -21,7 +21,7 @@ use crate::prompt::{
     Role, join_shell_input,
 };
 use api_client::{API_TIMEOUT, NO_ETAG};
-pub(crate) use prompt_cache::Team;
+pub(crate) use prompt_cache::{Team, TeamMember};
 use prompt_list::TeamListEntry;
 use serde::de::DeserializeOwned;
 use serde_json::json;

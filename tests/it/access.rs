@@ -242,7 +242,9 @@ fn tokens_are_added_to_a_file_listed_and_removed_while_a_server_uses_it() {
     assert!(
         ana.starts_with("pex_")
             && !ana.contains('\n')
-            && said.contains("Token of ana, shown once.\n"),
+            && *said
+                == "ana types: prompt-expander team join URL, and pastes this token, which is shown only once\n\
+                    its hash is in tokens\n",
         "{added:?}"
     );
     assert!(

@@ -6,6 +6,7 @@ use crate::client::{Client, LEGACY, Ran};
 use crate::http_client::{HttpServer, write_secret};
 use crate::http_service::{Request, Service, response};
 use crate::openapi_call::base;
+use crate::terminal::Typing;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -892,4 +893,145 @@ fn mv_of_a_prompt_that_somebody_has_changed_is_refused_as_a_whole() {
         (there("old.md"), there("new.md").as_deref()),
         (None, Some("Changed."))
     );
+}
+
+/// A person without a team, with these settings.
+fn newcomer(settings: &str) -> Client {
+    let person = Client::new().arguments([]);
+    person.put(".config/prompt-expander/config.toml", settings);
+    person
+}
+
+/// The files in the folder of the settings, with their modes and texts.
+fn settings_files(person: &Client) -> Vec<(String, u32, String)> {
+    let entries = fs::read_dir(person.root().join(".config/prompt-expander")).unwrap();
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| {
+            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            let name = entry.file_name().into_string().unwrap();
+            (name, mode, fs::read_to_string(entry.path()).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn who_joins_a_team_has_its_prompts_and_who_leaves_has_nothing_of_it() {
+    let server = server_with_token_file();
+    let url = url(&server);
+    let settings =
+        "# Mine.\nbuiltin = false # none\nteam-token-env = 'OLD'\n\n[[openapi]]\nfile = 'x'\n";
+    let person = newcomer(settings);
+    person
+        .words("team status")
+        .says(1, &["you are in no team; `prompt-expander team join URL`"]);
+    let membership = format!("{url}: 1 prompt; you are known as `ana`, with the role `read`");
+    person
+        .run(
+            ["team", "join", &format!("{url}/mcp")],
+            "a-token-for-reading\n",
+        )
+        .says(0, &[&format!("joined {membership}; restart your agents")]);
+    let [(_, _, config), (token_file, mode, token)] = &settings_files(&person)[..] else {
+        panic!("two files")
+    };
+    assert_eq!(
+        *config,
+        format!("# Mine.\nbuiltin = false # none\nteam = \"{url}\"\n\n[[openapi]]\nfile = 'x'\n")
+    );
+    assert_eq!(
+        (&**token_file, *mode, &**token),
+        ("team-token", 0o600, "a-token-for-reading\n")
+    );
+    assert_eq!(
+        output(person.words("team status")),
+        format!("{membership}\n")
+    );
+    assert_eq!(output(person.words("expand review x")), "Review x\n");
+    person
+        .run(["team", "join", "http://localhost:1"], "x")
+        .says(
+            1,
+            &[&format!(
+                "you are in the team of {url}; run `prompt-expander team leave` first"
+            )],
+        );
+    person
+        .words("team leave")
+        .says(0, &[&format!("left the team of {url}: ")]);
+    let [(_, _, config)] = &settings_files(&person)[..] else {
+        panic!("one file")
+    };
+    assert_eq!(*config, settings.replace("team-token-env = 'OLD'\n", ""));
+    let cache = person.root().join(".cache/prompt-expander/team");
+    assert_eq!(fs::read_dir(cache).unwrap().count(), 0);
+    person.words("team leave").says(1, &["you are in no team"]);
+}
+
+#[test]
+fn a_token_that_the_server_refuses_changes_no_settings() {
+    let server = server_with_token_file();
+    let person = newcomer("builtin = false\n");
+    let before = settings_files(&person);
+    for (token, want) in [
+        (
+            "wrong",
+            "answered 401 Unauthorized: the token is missing or not valid",
+        ),
+        ("", "answered 401 Unauthorized"),
+        ("two words", "a token is one word"),
+    ] {
+        person
+            .run(["team", "join", &url(&server)], token)
+            .says(1, &[want]);
+        assert_eq!(settings_files(&person), before, "{token}");
+    }
+    let error = person.run(["team", "join", "https://ana:s3cret@localhost"], "x");
+    assert!(!error.stderr.contains("s3cret"), "{error:?}");
+    error.says(1, &["must not have a user name"]);
+}
+
+#[test]
+fn a_token_can_be_typed_and_is_not_shown() {
+    let server = server_with_token_file();
+    let person = Client::new().arguments([]);
+    let line = format!("$PROGRAM team join {}", url(&server));
+    let Some(mut typing) = Typing::started(&person, 100, &line) else {
+        return;
+    };
+    typing.until(&format!("Token for {}: ", url(&server)));
+    typing.keys("a-token-for-reading\n");
+    let shown = typing.end();
+    assert!(
+        !shown.contains("a-token") && shown.contains("known as `ana`"),
+        "{shown}"
+    );
+    person.words("expand review x").printed("Review x\n");
+}
+
+#[test]
+fn a_server_without_tokens_is_joined_without_one_and_a_token_of_a_file_is_copied() {
+    let server = server(&TEAM);
+    let person = Client::new().arguments([]);
+    let join = |arguments: &[&str], stdin: &str| {
+        let url = url(&server);
+        let words = ["team", "join", &url];
+        person.run([words.as_slice(), arguments].concat(), stdin)
+    };
+    join(&[], "").says(
+        0,
+        &["2 prompts; you are not known by name, with the role `read`"],
+    );
+    assert_eq!(settings_files(&person).len(), 1);
+    write_secret(person.path("token"), &server.edit_token());
+    join(&["--token-file", "token"], "").says(0, &["known as `edit`, with the role `admin`"]);
+    assert_eq!(
+        settings_files(&person)[1].2,
+        format!("{}\n", server.edit_token())
+    );
+    join(&[], "").says(0, &["not known by name"]);
+    assert_eq!(settings_files(&person).len(), 1);
 }

@@ -10,6 +10,11 @@ pub(in crate::cli) fn can_draw() -> bool {
     false
 }
 
+/// Always fails.
+pub(in crate::cli) fn ask_for_secret(_: &str) -> io::Result<String> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// A terminal that can't be created.
 pub(super) struct NoTerminal(Infallible);
 

@@ -11,12 +11,12 @@ use crate::cli::output::for_terminal;
 use crate::lock::lock;
 use anstyle::Style;
 use rustix::termios::{
-    OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Mutex, Once};
 use std::{env, panic, thread};
 
@@ -227,25 +227,51 @@ fn render(mut line: FrameLine, has_colors: bool) -> String {
     for_terminal(&line)
 }
 
+/// Asks a question on the terminal, and reads the answer without showing it. Returns the line.
+///
+/// # Errors
+/// Fails if there is no terminal, or it was closed.
+pub(in crate::cli) fn ask_for_secret(question: &str) -> io::Result<String> {
+    let mut tty = save_and_change(String::new(), |modes| {
+        modes.local_modes.remove(LocalModes::ECHO);
+        modes.local_modes.insert(LocalModes::ECHONL); // the end of the line is shown
+    })?;
+    let mut line = String::new();
+    let result = tty
+        .write_all(question.as_bytes())
+        .and_then(|()| BufReader::new(tty).read_line(&mut line));
+    restore();
+    result?;
+    Ok(line)
+}
+
 /// Opens the terminal, saves its modes, and switches to raw mode: keys arrive immediately and
 /// aren't echoed. `exit_sequence` is written when the terminal is restored.
 fn save_and_make_raw(exit_sequence: String) -> io::Result<File> {
+    save_and_change(exit_sequence, |modes| {
+        modes.make_raw();
+        // A read returns after a tenth of a second, even without any bytes.
+        modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 1;
+    })
+}
+
+/// Opens the terminal, saves its modes, and changes them until [`restore`] is called, which also
+/// happens on a panic or a signal. Then `exit_sequence` is written.
+fn save_and_change(exit_sequence: String, change: impl Fn(&mut Termios)) -> io::Result<File> {
     static HANDLERS: Once = Once::new();
     HANDLERS.call_once(restore_on_panic_or_signal);
     let tty = open_tty()?;
     let modes = tcgetattr(&tty)?;
-    let mut raw = modes.clone();
-    raw.make_raw();
-    // A read returns after a tenth of a second, even without any bytes.
-    raw.special_codes[SpecialCodeIndex::VMIN] = 0;
-    raw.special_codes[SpecialCodeIndex::VTIME] = 1;
+    let mut changed = modes.clone();
+    change(&mut changed);
     // Save the modes before changing them: a signal may arrive in between.
     *lock(&SAVED) = Some(SavedTerminal {
         tty: tty.try_clone()?,
         modes,
         exit_sequence,
     });
-    tcsetattr(&tty, OptionalActions::Now, &raw)?;
+    tcsetattr(&tty, OptionalActions::Now, &changed)?;
     Ok(tty)
 }
 

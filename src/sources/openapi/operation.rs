@@ -1,5 +1,6 @@
 //! The parts of an OpenAPI operation that a call needs, and the options for calls.
 
+use std::fmt;
 use std::path::PathBuf;
 use ureq::http::HeaderName;
 
@@ -120,12 +121,21 @@ pub(crate) struct SecretHeader {
 }
 
 /// Where the value of a secret header is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum HeaderValue {
     /// In a file, given by its absolute path. A line ending at its end is ignored.
     File(PathBuf),
     /// In an environment variable.
     Variable(String),
+    /// Nowhere yet: this is the value, which the user has just typed.
+    Typed(String),
+}
+
+/// Shows no secret.
+impl fmt::Debug for HeaderValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.description())
+    }
 }
 
 /// Checks that requests can have a secret header with this name.
@@ -148,6 +158,7 @@ impl HeaderValue {
         match self {
             HeaderValue::File(path) => format!("the content of {}", path.display()),
             HeaderValue::Variable(name) => format!("the value of ${name}"),
+            HeaderValue::Typed(_) => "the typed value".to_owned(),
         }
     }
 }

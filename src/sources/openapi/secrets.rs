@@ -66,6 +66,7 @@ fn read_content(value: &HeaderValue) -> Result<String, String> {
             let bytes = read_file(path, MAX_SECRET).map_err(|error| error.message)?;
             String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
         }
+        HeaderValue::Typed(text) => Ok(text.clone()),
     }
 }
 

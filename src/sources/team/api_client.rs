@@ -178,7 +178,8 @@ fn classify_reply(reply: ServiceReply, server_url: &str) -> Result<RequestOutcom
         return Err(not_from_api_error(status, server_url));
     };
     if status == StatusCode::UNAUTHORIZED {
-        return Ok(RequestOutcome::TokenRejected(token_error(status)));
+        let error = token_error(status, server_url);
+        return Ok(RequestOutcome::TokenRejected(error));
     }
     Err(reported_error(status, &error))
 }
@@ -231,10 +232,10 @@ fn url_without_path(url: &str) -> &str {
 }
 
 /// Returns the error for a token that the server rejects.
-fn token_error(status: StatusCode) -> Diagnostic {
+fn token_error(status: StatusCode, server_url: &str) -> Diagnostic {
     let message = format!("{SUBJECT} answered {status}: the token is missing or not valid");
     let fix =
-        "put the token that you were given into the file `team-token` beside the settings file";
+        format!("run `prompt-expander team join {server_url}` with the token that you were given");
     Diagnostic::new(Kind::Unreadable, message, fix)
 }
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -75,6 +75,14 @@ pub(crate) struct Team {
     /// Whether this process is a server. It answers many calls, each of which may wait for
     /// [`MAX_WAIT`], while a command may wait for that long in total.
     is_server: AtomicBool,
+}
+
+/// Who the user is for the team's server.
+pub(crate) struct TeamMember {
+    /// The name of the token, or `None` without a token.
+    pub(crate) name: Option<String>,
+    /// What the user may do, e.g. `write`.
+    pub(crate) role: String,
 }
 
 /// The text of a prompt. Parsed from the server's reply, and written to the cache.
@@ -243,8 +251,8 @@ impl Team {
     /// Checks the connection to the server. Returns a hint with the user's role, or the error.
     pub(crate) fn diagnose(&self) -> Diagnostic {
         let url = &self.server.url;
-        match self.fetch_role() {
-            Ok(role) => {
+        match self.fetch_member() {
+            Ok(TeamMember { role, .. }) => {
                 let message =
                     format!("the team's server {url} answers, and you have the role `{role}`");
                 Diagnostic::new(Kind::Hint, message, "")
@@ -253,10 +261,38 @@ impl Team {
         }
     }
 
-    /// Asks the server for the user's role, e.g. `editor`.
-    fn fetch_role(&self) -> Result<String, Diagnostic> {
-        let url = self.server.url("/api/me");
-        self.get(url, NO_ETAG, API_TIMEOUT)?.member("role")
+    /// Asks the server who the user is.
+    fn fetch_member(&self) -> Result<TeamMember, Diagnostic> {
+        let reply = self.get(self.server.url("/api/me"), NO_ETAG, API_TIMEOUT)?;
+        Ok(TeamMember {
+            name: reply.member("name")?,
+            role: reply.member("role")?,
+        })
+    }
+
+    /// Asks the server who the user is, and for the list of prompts, even if it failed recently.
+    pub(crate) fn connect(&self) -> Result<TeamMember, Diagnostic> {
+        let member = self.fetch_member()?;
+        self.refresh_list(API_TIMEOUT)?;
+        Ok(member)
+    }
+
+    /// Returns the base URL of the server.
+    pub(crate) fn url(&self) -> &str {
+        &self.server.url
+    }
+
+    /// Returns the number of prompts in the cached list.
+    pub(crate) fn prompt_count(&self) -> usize {
+        self.list().prompts.len()
+    }
+
+    /// Deletes the cache.
+    pub(crate) fn delete_cache(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Sends a GET request. If the resource still has the given ETag, the reply has no body.
