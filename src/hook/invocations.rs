@@ -339,8 +339,8 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
         Some(self.grammar.agent?.menu.as_ref()?.sign_place)
     }
 
-    /// Returns whether a name is probably a symbol or a variable in code: the rest of its line
-    /// looks like code or, for a built-in prompt, the line is indented.
+    /// Returns whether a name is probably a variable or, after a colon, a symbol in code. Only the
+    /// names of built-in prompts are common symbols: the line is indented, or looks like code.
     fn looks_like_symbol(
         &self,
         word: &SignedWord<'t>,
@@ -348,8 +348,8 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
         found_name: &FoundName<'t, T>,
     ) -> bool {
         let rest_of_line = self.lines.rest_from(word.start + found_name.name.len());
-        if word.is_of_menu() && follows_variable(rest_of_line) {
-            return true;
+        if word.is_of_menu() {
+            return follows_variable(rest_of_line);
         }
         let is_builtin = (self.is_builtin)(&found_name.found);
         is_builtin && (candidate.is_indented || looks_like_code(rest_of_line))

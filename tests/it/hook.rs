@@ -385,6 +385,13 @@ fn a_built_in_prompt_is_only_a_command_and_never_a_symbol_of_a_program() {
     ] {
         assert_eq!(names(text), want, "{text}");
     }
+    put_entry(&client, ".codex/skills", "plan", "plan");
+    let ran = client.run(
+        ["hook", "codex"],
+        event("UserPromptSubmit", "$plan a trip,"),
+    );
+    let want = "`$plan a trip,` is short for the text below, from a built-in prompt.";
+    assert_contains(&ran.stdout, want);
     let client = client.prompt("test.md", "Mine: {{input}}");
     for text in ["level: :test", "  :test 'equal", ":test => 1"] {
         let ran = client.run(
