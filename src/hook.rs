@@ -8,7 +8,7 @@
 //! Unicode normalizations), without reading a directory. Directories are only read if a line starts
 //! with a colon and a plausible name, and no prompt has that name. They are then searched for other
 //! spellings of the name, for a prompt whose name ends with it and, at the start of the message,
-//! for similar names.
+//! for similar names, and the team's server is asked for new prompts.
 //!
 //! The context explains the message instead of giving orders, because Gemini CLI tells its model to
 //! treat a hook's context as information. If an expansion exceeds the agent's limit, the context
@@ -24,7 +24,9 @@ use crate::agents::{Agent, HookAnswer, SubmittedMessage, System, Unit};
 use crate::library::{
     Found, Layer, Library, View, note_for_model, only_with_last_segment, similar_names,
 };
-use crate::prompt::{Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon};
+use crate::prompt::{
+    Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon, non_command_kind,
+};
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Grammar, Invoked, TypedName, find_invocations, is_smiley};
 use std::cell::OnceCell;
@@ -65,7 +67,13 @@ impl Event {
             agent: self.agent,
             system,
         };
-        let analysis = analyze(&library.view(), &self.submitted.text, Some(menu));
+        let view = library.view();
+        let mut analysis = analyze(&view, &self.submitted.text, Some(menu));
+        if let Some(typed) = analysis.unknown_command
+            && view.refresh_for(typed)
+        {
+            analysis = analyze(&view, &self.submitted.text, Some(menu));
+        }
         let parts = context_parts(self.agent, &analysis)?;
         let (max, unit) = self.agent.context_limit(system)?;
         let answer = HookAnswer {
@@ -132,6 +140,9 @@ impl Misspelled<'_> {
 struct MessageAnalysis<'m> {
     /// The invocations, in the order of the message.
     invocations: Vec<Invocation<'m, Found>>,
+    /// The name of the command at the start of the message, if it seems to be that of a prompt, but
+    /// none is known.
+    unknown_command: Option<&'m str>,
     misspelled: Option<Misspelled<'m>>,
     /// Why a prompt of a linked worktree is not served, although the message names it.
     withheld_hint: Option<String>,
@@ -197,8 +208,10 @@ fn analyze<'m>(view: &View, message: &'m str, menu: Option<AgentMenu<'_>>) -> Me
     if let Some(menu) = menu {
         invocations.retain(|invocation| !is_expanded_by_server(menu.agent, invocation));
     }
+    let unknown_command = unknown_command.filter(|typed| is_probable_name(typed));
     MessageAnalysis {
         invocations,
+        unknown_command,
         // Both after `find_invocations`, which calls the resolver.
         misspelled: unknown_command.and_then(|typed| resolver.find_similar(typed)),
         withheld_hint: resolver.withheld_hint,
@@ -286,13 +299,8 @@ impl NameResolver<'_> {
         matching
     }
 
-    /// Returns the names that are similar to an unknown name, or `None` if it is probably not a
-    /// misspelled name.
+    /// Returns the names that are similar to an unknown name, or `None` if there are none.
     fn find_similar<'m>(&self, typed: &'m str) -> Option<Misspelled<'m>> {
-        let is_short = typed.chars().count() <= 2;
-        if is_short || !is_plausible_name(typed) || is_common_after_colon(typed) {
-            return None;
-        }
         let similar = similar_names(self.all(), typed);
         if similar.is_empty() {
             return None;
@@ -339,6 +347,16 @@ fn is_builtin(found: &Found) -> bool {
 /// it contains a letter, isn't a smiley, and has only characters that are common in names.
 fn is_plausible_name(word: &str) -> bool {
     word.chars().all(is_common_in_name) && word.contains(char::is_alphabetic) && !is_smiley(word)
+}
+
+/// Returns whether an unknown command is probably meant as the name of a prompt, and not e.g. an
+/// emoji, a port or a word of Vim.
+fn is_probable_name(typed: &str) -> bool {
+    let is_short = typed.chars().count() <= 2;
+    !is_short
+        && is_plausible_name(typed)
+        && !is_common_after_colon(typed)
+        && non_command_kind(typed).is_none()
 }
 
 fn is_common_in_name(character: char) -> bool {

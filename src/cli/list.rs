@@ -61,6 +61,10 @@ impl List {
     /// as a page for people. Warns if there are none.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
+        #[cfg(feature = "openapi")]
+        if let Some(team) = &source.settings.team {
+            team.refresh_for_printing();
+        }
         let view = library.view();
         let progress = Progress::start("reading prompts", "Nothing was changed.");
         let mut list = api::list(&view, &self.filter());
@@ -80,12 +84,10 @@ impl List {
                 output::print_verbatim(self.lines(&prompts).as_bytes())?;
                 reporter.warn_all(&problems);
             }
-            Some(columns) => {
-                output::print(&self.page(&prompts, &problems, columns))?;
-                #[cfg(feature = "openapi")]
-                note_absent_team(source, reporter);
-            }
+            Some(columns) => output::print(&self.page(&prompts, &problems, columns))?,
         }
+        #[cfg(feature = "openapi")]
+        note_absent_team(source, reporter);
         if prompts.is_empty() && problems.is_empty() {
             self.warn_of_empty_list(source, &library, reporter);
         }
@@ -199,7 +201,7 @@ impl List {
     }
 }
 
-/// If the team's prompts are missing, prints a note that says why.
+/// If the team's server doesn't answer, prints a note that says how old its prompts are.
 #[cfg(feature = "openapi")]
 fn note_absent_team(source: &PromptSource, reporter: &Reporter) {
     if let Some(team) = &source.settings.team {

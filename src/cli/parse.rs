@@ -221,7 +221,7 @@ fn tip_for_unknown_command(words: &[OsString], position: usize, program: &clap::
     let mut prompt_source = prompt_source_in(&words[..position]);
     let library = load(&mut prompt_source).library();
     let view = library.view();
-    if let Ok(found) = view.find(&unknown) {
+    if let Ok(found) = view.find_known(&unknown) {
         return tip_to_expand(&found.name, input);
     }
     let commands: Vec<&str> = program

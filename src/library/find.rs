@@ -26,8 +26,30 @@ enum NameDistance {
 }
 
 impl View {
-    /// Finds the prompt that a user typed after a colon, or that a client requested. Its file may
-    /// be broken.
+    /// Finds the prompt that somebody called. If none is known, asks the team's server for it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`find_known`](View::find_known).
+    pub fn find(&self, typed: &str) -> Result<Found, Diagnostic> {
+        let known = self.find_known(typed);
+        let is_unknown = known
+            .as_ref()
+            .is_err_and(|error| matches!(error.kind, Kind::NoSuchPrompt { .. }));
+        if is_unknown && self.refresh_for(typed) {
+            return self.find_known(typed);
+        }
+        known
+    }
+
+    /// Asks the team's server for new prompts, because none is known by the name that somebody
+    /// typed. Returns whether it is worth to search again.
+    pub(crate) fn refresh_for(&self, typed: &str) -> bool {
+        let name = fold_name(typed);
+        self.sources().any(|source| source.refresh_for(&name))
+    }
+
+    /// Finds the prompt that a user typed after a colon, or that a client requested, without asking
+    /// a server. Its file may be broken.
     ///
     /// Tries the exact name first, which doesn't require listing all prompts. Otherwise ignores
     /// differences in spelling: a leading colon, surrounding spaces, letter case, `:` instead of
@@ -35,7 +57,7 @@ impl View {
     ///
     /// # Errors
     /// Fails unless exactly one prompt matches.
-    pub fn find(&self, typed: &str) -> Result<Found, Diagnostic> {
+    pub fn find_known(&self, typed: &str) -> Result<Found, Diagnostic> {
         match self.find_exactly(typed) {
             Some(found) => Ok(found),
             None => self.find_any_spelling(typed),
@@ -43,7 +65,7 @@ impl View {
     }
 
     /// Finds the prompt that was typed, without listing all prompts. Ignores the same differences
-    /// in spelling as [`find`](View::find), except for letter case.
+    /// in spelling as [`find_known`](View::find_known), except for letter case.
     pub fn find_exactly(&self, typed: &str) -> Option<Found> {
         if let Some(found) = self.get_typed(typed) {
             return Some(found);

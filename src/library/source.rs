@@ -31,6 +31,13 @@ pub trait Source: Debug + Send + Sync {
     /// other programs use, too.
     fn list(&self) -> Listing;
 
+    /// Asks the server that the prompts come from for new ones, because somebody called a prompt
+    /// that [`find`](Source::find) doesn't know. Returns whether it is worth to search again.
+    /// `name` is [folded](crate::prompt::fold_name).
+    fn refresh_for(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Returns the prompt in a file, or `None` if the file doesn't belong to this source.
     ///
     /// # Errors

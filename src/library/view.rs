@@ -283,7 +283,7 @@ impl View {
     }
 
     /// Returns the sources that the caller may see.
-    fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Arc<dyn Source>> {
         let sources = self.sources.iter();
         sources.filter(|source| self.has_source(source.about()))
     }

@@ -54,7 +54,10 @@ fn is_template_or_prompt_uri(uri: &str) -> bool {
 /// # Errors
 /// Fails if the prompt doesn't exist or is broken.
 fn argument_choices(view: &View, prompt: &str, argument: &str) -> Result<Vec<String>, Failure> {
-    let info = prompts::find(view, prompt)?.info();
+    let found = view
+        .find_known(prompt)
+        .map_err(|error| prompts::unknown_prompt(view, prompt, error))?;
+    let info = found.info();
     let summary = info.summary.map_err(Failure::unavailable)?;
     for declared in &summary.arguments {
         if declared.name == argument {

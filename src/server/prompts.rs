@@ -148,14 +148,14 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
             values.insert(name, text);
         }
     }
-    let found = find(&context.view(), params.name)?;
+    let view = context.view();
     let context = context.clone();
-    Outcome::run_or_defer(found.layer, move || {
+    Outcome::find_and_run(view, params.name.to_owned(), unknown_prompt, move |found| {
         let mut prompt = found.prompt().map_err(Failure::unavailable)?;
         if let Some(template) = context.menu_template() {
             prompt = Arc::new((template.accept_placeholders)(&prompt, &values));
         }
-        expand(&context, &found, &prompt, &values)
+        expand(&context, found, &prompt, &values)
     })
 }
 
@@ -290,21 +290,16 @@ fn is_since(version: Option<&str>, since: &str) -> bool {
     version.is_none_or(|version| version >= since)
 }
 
-/// Finds the prompt that a client names, with the same tolerance as `expand_prompt`.
-///
-/// # Errors
-/// Fails if the prompt doesn't exist.
-pub(super) fn find(view: &View, name: &str) -> Result<Found, Failure> {
-    view.find(name).map_err(|error| {
-        let mut text = without_draft_suggestions(error, view).to_string();
-        if !text.ends_with('?') {
-            text += "; prompts/list shows all";
-        }
-        for problem in view.unreadable() {
-            text += &format!("; cannot be read: {problem}");
-        }
-        Failure::invalid_params(text)
-    })
+/// Converts the error for a name that no prompt has.
+pub(super) fn unknown_prompt(view: &View, _name: &str, error: Diagnostic) -> Failure {
+    let mut text = without_draft_suggestions(error, view).to_string();
+    if !text.ends_with('?') {
+        text += "; prompts/list shows all";
+    }
+    for problem in view.unreadable() {
+        text += &format!("; cannot be read: {problem}");
+    }
+    Failure::invalid_params(text)
 }
 
 /// Removes unedited drafts from the suggestions of an unknown-prompt error. Returns other errors

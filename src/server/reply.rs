@@ -3,7 +3,8 @@
 use super::era::Era;
 use super::failure::{Failure, FailureKind};
 use crate::jsonrpc::{Error, Id, Json, Notification, Response};
-use crate::library::Layer;
+use crate::library::{Found, Layer, View};
+use crate::prompt::Diagnostic;
 use crate::wording::quoted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -64,6 +65,24 @@ pub(super) enum Outcome {
 pub(super) type Work = Box<dyn FnOnce() -> Result<Json, Failure> + Send>;
 
 impl Outcome {
+    /// Finds the prompt that a client called, and runs work with it. If one of them may wait for a
+    /// server, defers both. `to_failure` converts the error for an unknown prompt.
+    pub(super) fn find_and_run(
+        view: View,
+        name: String,
+        to_failure: fn(&View, &str, Diagnostic) -> Failure,
+        work: impl FnOnce(&Found) -> Result<Json, Failure> + Send + 'static,
+    ) -> Result<Outcome, Failure> {
+        match view.find_known(&name) {
+            Ok(found) => Outcome::run_or_defer(found.layer, move || work(&found)),
+            Err(error) if !view.waits_for_servers() => Err(to_failure(&view, &name, error)),
+            Err(_) => Ok(Outcome::Deferred(Box::new(move || {
+                let result = view.find(&name);
+                work(&result.map_err(|error| to_failure(&view, &name, error))?)
+            }))),
+        }
+    }
+
     /// Runs work that reads or expands a prompt of the given layer. If the layer's prompts come
     /// from a server, the work is deferred instead.
     pub(super) fn run_or_defer(

@@ -152,6 +152,10 @@ impl Source for TeamLayer {
         Some(self.found(name.clone(), listed))
     }
 
+    fn refresh_for(&self, name: &str) -> bool {
+        self.team.refresh_for_name(name)
+    }
+
     /// Lists the prompts in the cached list. Skips names that are not valid here.
     fn list(&self) -> Listing {
         let mut listing = Listing::default();

@@ -160,7 +160,7 @@ fn the_teams_prompts_are_below_ones_own_in_each_interface_and_expand_to_the_byte
 }
 
 #[test]
-fn without_the_server_everything_comes_from_the_cache_and_nobody_asks_for_a_while() {
+fn without_the_server_everything_comes_from_the_cache_and_the_first_call_notices_that_it_is_back() {
     let list = json!({ "prompts": [{ "name": "a", "layer": "user", "source": "/p/a.md", "description": "A" },
                                    { "name": "b", "layer": "user", "source": "/p/b.md", "description": "B" }] });
     let text = json!({ "text": "Hello {{input}}", "revision": "0" });
@@ -197,13 +197,98 @@ fn without_the_server_everything_comes_from_the_cache_and_nobody_asks_for_a_whil
             "{error}"
         );
     }
-    assert_eq!(service.requests(), []);
     switch.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert!(
-        doctor(&person).contains("cannot read"),
-        "it asks in any case, and the service has no such answer"
-    );
     person.words("expand b x").printed("Hello x\n");
+    assert_eq!(
+        person.words("list").stderr,
+        "",
+        "no old failure is repeated"
+    );
+}
+
+#[test]
+fn a_prompt_that_somebody_has_just_made_is_found_by_whoever_calls_it() {
+    let server = server(&TEAM);
+    let mut person = person(&server);
+    output(person.words("list"));
+    person.initialize(LEGACY);
+    person.list();
+    let make = |name: &str| server.home.write(&format!("{name}.md"), "New: {{input}}");
+    for command in ["expand", "explain", "show", "check"] {
+        make(command);
+        output(person.run([command, &format!(":{command}")], ""));
+    }
+    make("git/hooked");
+    assert!(hook(&person, ":git/hooked, x").contains("New: x"));
+    make("removed");
+    output(person.words("rm --yes removed"));
+    make("listed");
+    make_list_old(&person, 5);
+    assert!(listed(&person).contains(&"listed team".to_owned()));
+    make("tool");
+    person.expand("tool", "x").text("New: x");
+    make("got");
+    let prompt = person.request("prompts/get", json!({ "name": "got" }));
+    assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "New: ");
+    person.ignore_notifications();
+}
+
+/// Makes the cached list older by so many seconds.
+fn make_list_old(person: &Client, seconds: u64) {
+    let file = cache(person).join("state.json");
+    let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    state["listed"] = json!(state["listed"].as_u64().unwrap() - seconds);
+    fs::write(file, state.to_string()).unwrap();
+}
+
+#[test]
+fn the_server_is_asked_once_for_an_unknown_name_and_never_for_what_is_no_call() {
+    let list = json!({ "prompts": [{ "name": "a", "layer": "user", "source": "/p/a.md" }] });
+    let service = Service::answering(response("200 OK", "application/json", &list.to_string()));
+    let person = person_with(&service.url(), "").prompt("own.md", "Own");
+    output(person.words("list"));
+    service.requests();
+    for (message, want) in [
+        (":unknown x", 1),
+        (":unknown y", 0),
+        (":Unknown, y", 0),
+        (":8080 is in use", 0),
+        (":smile: Thanks", 0),
+        (":) Thanks", 0),
+        (":std::fmt", 0),
+        (":wq", 0),
+        ("Say :mention", 0),
+        (":own\n:second line", 0),
+        (":other", 1),
+    ] {
+        hook(&person, message);
+        assert_eq!(service.requests().len(), want, "{message}");
+    }
+    for (words, want) in [
+        ("expand third", 1),
+        ("expand third", 0),
+        ("unknown-word", 0),
+    ] {
+        assert!(!person.words(words).status.success());
+        assert_eq!(service.requests().len(), want, "{words}");
+    }
+}
+
+#[test]
+fn a_list_says_how_old_it_is_when_the_server_is_gone() {
+    let person = {
+        let server = server(&TEAM);
+        let person = person(&server);
+        assert_eq!(person.words("list").stderr, "");
+        person
+    };
+    make_list_old(&person, 5);
+    let Ran { stdout, stderr, .. } = person.words("list");
+    assert!(stdout.contains("review"), "{stdout}");
+    assert!(
+        stderr.contains("cannot be reached") && stderr.contains("the team's prompts are those of"),
+        "{stderr}"
+    );
 }
 
 #[test]

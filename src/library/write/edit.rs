@@ -462,8 +462,12 @@ impl Editor<'_> {
                 candidates.push(name);
             }
         }
-        let mut names = candidates.iter();
-        if let Some(name) = names.find(|name| self.find_in_store(name).is_some()) {
+        let mut existing = self.first_in_store(&candidates);
+        let is_unknown = existing.is_none() && self.view.find_exactly(typed).is_none();
+        if is_unknown && self.view.refresh_for(typed) {
+            existing = self.first_in_store(&candidates);
+        }
+        if let Some(name) = existing {
             return Ok(name.clone());
         }
         // Existing prompts take precedence over deleted ones with another spelling.
@@ -478,10 +482,15 @@ impl Editor<'_> {
         }
     }
 
+    /// Returns the first of the names that a prompt in the store has.
+    fn first_in_store<'n>(&self, names: &'n [Name]) -> Option<&'n Name> {
+        names.iter().find(|name| self.find_in_store(name).is_some())
+    }
+
     /// Returns the error for a name that no prompt has exactly. It suggests similar names.
     fn no_such_prompt_error(&self, typed: &str) -> Diagnostic {
-        // Unlike an edit, `find` accepts other letter case, e.g. `Plan` for `plan`.
-        let similar = match self.view.find(typed) {
+        // Unlike an edit, `find_known` accepts other letter case, e.g. `Plan` for `plan`.
+        let similar = match self.view.find_known(typed) {
             Ok(found) => found.name.clone(),
             Err(error) => return error, // it already suggests similar names
         };

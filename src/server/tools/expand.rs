@@ -54,21 +54,25 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
         ))
     })?;
     let values = values(arguments)?;
-    let found = find(&context.view(), command)?;
     let limit = context.part_limit();
-    Outcome::run_or_defer(found.layer, move || {
-        let expansion = expand(&found, &values, &input)?;
-        let notes: Vec<String> = expansion
-            .unused_text
-            .iter()
-            .map(|warning| note_for_model(warning))
-            .collect();
-        let note = notes.join("\n");
-        let text = expansion.messages.into_text();
-        let limit = limit.map(|limit| with_room_for(&note, limit));
-        let requested = part.as_deref().unwrap_or(FIRST_PART);
-        Ok(requested_part(&text, limit, requested)?.to_json(&note))
-    })
+    Outcome::find_and_run(
+        context.view(),
+        command.to_owned(),
+        unknown_prompt,
+        move |found| {
+            let expansion = expand(found, &values, &input)?;
+            let notes: Vec<String> = expansion
+                .unused_text
+                .iter()
+                .map(|warning| note_for_model(warning))
+                .collect();
+            let note = notes.join("\n");
+            let text = expansion.messages.into_text();
+            let limit = limit.map(|limit| with_room_for(&note, limit));
+            let requested = part.as_deref().unwrap_or(FIRST_PART);
+            Ok(requested_part(&text, limit, requested)?.to_json(&note))
+        },
+    )
 }
 
 /// Returns the values that the model passes by name, in the member `arguments`. Skips null values.
@@ -101,25 +105,21 @@ fn values(arguments: &Object) -> Result<BTreeMap<String, String>, Failure> {
     Ok(values)
 }
 
-/// Finds the prompt of a command.
-///
-/// # Errors
-/// Fails if the prompt doesn't exist. The error tells the model what to do, in complete sentences.
-fn find(view: &View, command: &str) -> Result<Found, Failure> {
-    view.find(command).map_err(|error| {
-        let error = without_draft_suggestions(error, view);
-        let mut sentences = vec![
-            as_sentence(&error.to_string()),
-            advice(command, &error, view),
-        ];
-        if error.kind != Kind::NotACommand
-            && let Some(hint) = view.untrusted_hint()
-        {
-            sentences.push(format!("Tell the user: {hint}."));
-        }
-        sentences.extend(unreadable_places(view));
-        Failure::for_model(sentences.join(" "))
-    })
+/// Converts the error for a command that no prompt has. The result tells the model what to do, in
+/// complete sentences.
+fn unknown_prompt(view: &View, command: &str, error: Diagnostic) -> Failure {
+    let error = without_draft_suggestions(error, view);
+    let mut sentences = vec![
+        as_sentence(&error.to_string()),
+        advice(command, &error, view),
+    ];
+    if error.kind != Kind::NotACommand
+        && let Some(hint) = view.untrusted_hint()
+    {
+        sentences.push(format!("Tell the user: {hint}."));
+    }
+    sentences.extend(unreadable_places(view));
+    Failure::for_model(sentences.join(" "))
 }
 
 /// Expands a prompt with values by name and an input.

@@ -5,12 +5,13 @@
 //! |---|---|
 //! | `list.json` | the prompts without their texts, and the ETag of the list |
 //! | `texts/HASH.json` | the text of a prompt with the files that it includes, and its ETag |
-//! | `state.json` | when the list was last up to date, and when the server last failed |
+//! | `state.json` | when the list was last up to date, when the server last failed, and for which names it was asked in vain |
 //!
-//! Nothing waits for the list. A server process refreshes it, and the texts, in a background
-//! thread. A command refreshes the list after it has printed its output. When a prompt is used, its
-//! text is requested with a timeout of 300 ms, and the cached text is used if there is no reply.
-//! After a failure, no process asks the server for 30 seconds.
+//! A server process refreshes the list, and the texts, in a background thread. A command refreshes
+//! the list after it has printed its output. Only `list`, and a call of a prompt that is not in the
+//! list, wait for it. When a prompt is used, its text is requested with a timeout of 300 ms, and the
+//! cached text is used if there is no reply. After a failure that took long, no process asks the
+//! server for 30 seconds.
 
 use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
 use super::prompt_list::TeamList;
@@ -25,7 +26,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -42,11 +43,20 @@ const MAX_WAIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_0
 /// server takes longer than [`MAX_WAIT`].
 const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// For how many seconds the server isn't asked again after a failure.
+/// For how many seconds the server isn't asked again after a failure that took long.
 const BACKOFF_SECONDS: u64 = 30;
 
-/// How often a server process refreshes the list while a client is notified of changes, in seconds.
-const WATCHED_REFRESH_SECONDS: u64 = 5;
+/// A failure that took less is no reason for a pause, e.g. a refused connection: the next call
+/// doesn't lose much time either, and notices at once that the server is back.
+const QUICK_FAILURE: Duration = MAX_WAIT.checked_div(3).unwrap();
+
+/// How old the list may be while a client is notified of changes and when a command prints it, and
+/// for how long the server isn't asked again for a name that it doesn't know, in seconds.
+const FRESH_SECONDS: u64 = 5;
+
+/// The maximum number of names that are remembered as unknown. A person or an agent calls fewer in
+/// [`FRESH_SECONDS`].
+const MAX_UNKNOWN_NAMES: usize = 100;
 
 /// How often every other process refreshes the list, in seconds.
 const REFRESH_SECONDS: u64 = 30;
@@ -117,12 +127,18 @@ struct ServerState {
     /// to test for 0.
     #[serde(rename = "failed")]
     failed_at: u64,
+    /// For how many seconds nobody asks the server after the last failure.
+    #[serde(rename = "pause")]
+    backoff_seconds: u64,
     /// The message of the last failure.
     #[serde(rename = "why")]
     failure: String,
     /// The hash of the token that the server last accepted.
     #[serde(rename = "token")]
     accepted_token: Option<Revision>,
+    /// The names for which the list was refreshed within the last [`FRESH_SECONDS`], and when.
+    #[serde(rename = "unknown")]
+    unknown_names: BTreeMap<String, u64>,
 }
 
 impl ServerState {
@@ -138,7 +154,7 @@ impl ServerState {
 
     /// Returns whether the server failed so recently that it shouldn't be asked again.
     fn is_backing_off(&self) -> bool {
-        self.has_failed() && seconds_since(self.failed_at) < BACKOFF_SECONDS
+        self.has_failed() && seconds_since(self.failed_at) < self.backoff_seconds
     }
 }
 
@@ -222,7 +238,7 @@ impl Team {
     }
 
     /// Returns an error if the server shouldn't be asked now, because this call has waited long
-    /// enough, or because the server failed within the last [`BACKOFF_SECONDS`].
+    /// enough, or because the server failed a short time ago.
     fn backoff_error(&self) -> Option<Diagnostic> {
         if self.remaining_wait().is_zero() {
             let message = "the team's server is not asked again in this call";
@@ -230,7 +246,9 @@ impl Team {
         }
         let state = self.state();
         if state.is_backing_off() {
-            return Some(Diagnostic::new(Kind::Service, state.failure, ""));
+            let seconds = seconds_since(state.failed_at);
+            let message = format!("{} ({seconds} s ago)", state.failure);
+            return Some(Diagnostic::new(Kind::Service, message, ""));
         }
         None
     }
@@ -323,7 +341,8 @@ impl Team {
     ) -> Result<TeamReply, Diagnostic> {
         let started = Instant::now();
         let outcome = self.server.send(request, timeout);
-        *lock(&self.waited) += started.elapsed();
+        let duration = started.elapsed();
+        *lock(&self.waited) += duration;
         match outcome {
             Ok(RequestOutcome::Reply(reply)) => {
                 self.record_success(self.server.token_hash());
@@ -331,7 +350,8 @@ impl Team {
             }
             Ok(RequestOutcome::TokenRejected(error)) => Err(self.handle_rejected_token(error)),
             Err(error) if error.kind == Kind::Service => {
-                self.record_failure(&error);
+                let is_quick = duration < QUICK_FAILURE;
+                self.record_failure(&error, if is_quick { 0 } else { BACKOFF_SECONDS });
                 Err(error)
             }
             Err(error) => {
@@ -364,7 +384,7 @@ impl Team {
             kind: Kind::Service,
             ..error
         };
-        self.record_failure(&service_error);
+        self.record_failure(&service_error, BACKOFF_SECONDS);
         service_error
     }
 
@@ -385,10 +405,11 @@ impl Team {
         _ = self.write(STATE_FILE, &state); // if this fails, the next reply is recorded instead
     }
 
-    /// Records that the server just failed, and why.
-    fn record_failure(&self, error: &Diagnostic) {
+    /// Records that the server just failed, why, and for how long it shouldn't be asked again.
+    fn record_failure(&self, error: &Diagnostic, backoff_seconds: u64) {
         let state = ServerState {
             failed_at: now(),
+            backoff_seconds,
             failure: error.text(),
             ..self.state()
         };
@@ -443,6 +464,31 @@ impl Team {
         }
     }
 
+    /// Refreshes the list if a command that prints it would show an old one. Waits no longer than a
+    /// call.
+    pub(crate) fn refresh_for_printing(&self) {
+        if self.is_refresh_due(FRESH_SECONDS) {
+            _ = self.refresh_list(self.remaining_wait()); // `outage_message` reports a failure
+        }
+    }
+
+    /// Refreshes the list because somebody called a prompt that isn't in it. Does so at most once
+    /// in [`FRESH_SECONDS`] for the same name. Returns whether the list was replaced.
+    pub(super) fn refresh_for_name(&self, name: &str) -> bool {
+        let mut state = self.state();
+        let unknown = &mut state.unknown_names;
+        unknown.retain(|_, asked_at| seconds_since(*asked_at) < FRESH_SECONDS);
+        let is_known_miss = unknown.contains_key(name) || unknown.len() == MAX_UNKNOWN_NAMES;
+        if is_known_miss || self.backoff_error().is_some() {
+            return false;
+        }
+        unknown.insert(name.to_owned(), now());
+        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
+        let old = self.list();
+        _ = self.refresh_list(self.remaining_wait()); // then the prompt stays unknown
+        !Arc::ptr_eq(&old, &self.list())
+    }
+
     /// Fetches the list of prompts if none is cached yet.
     ///
     /// # Errors
@@ -481,7 +527,7 @@ impl Team {
             // Before the pause. Otherwise, this thread would keep the library alive.
             drop(library);
             // Not longer, because the library may be watched from now on.
-            thread::sleep(Duration::from_secs(WATCHED_REFRESH_SECONDS));
+            thread::sleep(Duration::from_secs(FRESH_SECONDS));
         }
     }
 
@@ -489,7 +535,7 @@ impl Team {
     /// fetches the texts that changed. Returns the current list.
     fn refresh_for(&self, library: &Library, known_list: &TeamList) -> Arc<TeamList> {
         let max_age_seconds = if library.is_watched() {
-            WATCHED_REFRESH_SECONDS
+            FRESH_SECONDS
         } else {
             REFRESH_SECONDS
         };
