@@ -295,6 +295,17 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_an_agents_own_commands_are_whole() {
+        for agent in AGENTS {
+            let names = agent.menu.as_ref().map_or("", |menu| menu.builtin_names);
+            for name in names.split_whitespace() {
+                let is_whole = !name.starts_with('-') && !name.ends_with('-');
+                assert!(is_whole, "{}: {name}", agent.name);
+            }
+        }
+    }
+
+    #[test]
     fn the_environment_says_where_a_config_is() {
         let system = |environment: &[(&str, &str)]| System {
             home: Some("/h".into()),

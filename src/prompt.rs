@@ -86,6 +86,6 @@ pub(crate) use revision::sha256;
 pub use serialize::{draft, draft_around};
 pub use skill_body::SkillBody;
 pub(crate) use skill_lint::{LOWER_CASE_SKILL, LOWER_CASE_SKILL_FIX};
-pub use skill_name::skill_names;
+pub use skill_name::{is_agentskills_name, skill_names};
 pub use template::{INPUT, MessageTemplate, Placeholder};
 pub use unexpanded::{Reason, Unexpanded};

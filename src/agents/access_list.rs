@@ -40,13 +40,13 @@ pub(super) enum ListLocation {
 /// What an [`AccessList`] does to its items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListEffect {
-    /// The model gets nothing else.
+    /// Only the listed items are offered to the model.
     Allows,
-    /// The model gets nothing else, unless the list is empty.
+    /// Only the listed items are offered to the model. An empty list allows all.
     AllowsUnlessEmpty,
-    /// The model doesn't get them.
+    /// The listed items are not offered.
     Denies,
-    /// The agent asks the user before each call of them.
+    /// The agent asks the user before each call of a listed item.
     Asks,
 }
 

@@ -1,4 +1,4 @@
-//! Anthropic's Claude Code, as observed in version 2.1.330.
+//! Anthropic's Claude Code, as observed in versions up to 2.1.332.
 
 use super::access_list::{
     ADD_TO_LIST, AccessList, ItemNotation, ListEffect, matches_pattern, not_listed_message,
@@ -137,23 +137,23 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     ..Agent::DEFAULT
 };
 
-/// The commands and skills of Claude Code 2.1.332, with their other names.
-const BUILTIN_COMMANDS: &str = "\
-    access add-dir advisor agents allowed-tools artifacts auto-mode-setup autocompact \
-    autofix-pr background bashes batch bg branch brief btw bug cd checkpoint checkup claude- \
-    api clear cloud-plugins code-review color compact config context continue copy cost \
-    daemon dataviz debug deep-research desktop diff doctor effort exit export extra-usage \
-    fast feedback fewer-permission-prompts focus fork goal heapdump help hooks ide import \
-    init insights install install-github-app install-slack-app keybindings list-agents login \
-    logout loop mcp memory mobile model new output-style passes pause-memory permissions \
-    plan plugin plugin-authoring powerup privacy-settings project quit radio rate-limit- \
-    options recap release-notes reload-plugins reload-skills remote-control remote-env \
-    rename reset restart resume review rewind routines run run-skill-generator schedule \
-    scroll-speed security-review session settings setup-bedrock setup-vertex simplify skill- \
-    doctor skills stats status statusline stickers stop subtask tasks team-onboarding \
-    teleport terminal-setup theme todos tui ultraplan ultrareview undo update-config upgrade \
-    usage usage-credits use-case verify version vim voice web-setup wellbeing workflow- \
-    authoring workflows";
+/// The commands and skills of Claude Code, with their other names.
+const BUILTIN_COMMANDS: &str = "
+    access add-dir advisor agents allowed-tools artifacts auto-mode-setup autocompact
+    autofix-pr background bashes batch bg branch brief btw bug cd checkpoint checkup
+    claude-api clear cloud-plugins code-review color compact config context continue copy
+    cost daemon dataviz debug deep-research desktop diff doctor effort exit export
+    extra-usage fast feedback fewer-permission-prompts focus fork goal heapdump help hooks
+    ide import init insights install install-github-app install-slack-app keybindings
+    list-agents login logout loop mcp memory mobile model new output-style passes
+    pause-memory permissions plan plugin plugin-authoring powerup privacy-settings project
+    quit radio rate-limit-options recap release-notes reload-plugins reload-skills
+    remote-control remote-env rename reset restart resume review rewind routines run
+    run-skill-generator schedule scroll-speed security-review session settings setup-bedrock
+    setup-vertex simplify skill-doctor skills stats status statusline stickers stop subtask
+    tasks team-onboarding teleport terminal-setup theme todos tui ultraplan ultrareview undo
+    update-config upgrade usage usage-credits use-case verify version vim voice web-setup
+    wellbeing workflow-authoring workflows";
 
 /// The folder of an administrator's settings, below the root of the file system.
 const MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {
@@ -317,7 +317,7 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
         || CLAUDE_CODE
             .plugin(examined.files, examined.system)
             .is_some();
-    if has_hook || is_allowed(examined, server) {
+    if has_hook || is_tool_allowed(examined, server) {
         return None;
     }
     let tool = format!("mcp__{}__expand_prompt", server.name);
@@ -332,7 +332,7 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
 
 /// Returns whether a permission rule allows every call of the server's `expand_prompt`. Here, a
 /// pattern counts only if it begins with the server: `mcp__prompts__*`, but not `mcp__*`.
-fn is_allowed(examined: &Examined, server: &Registration) -> bool {
+fn is_tool_allowed(examined: &Examined, server: &Registration) -> bool {
     let all_tools = format!("mcp__{}", server.name);
     let prefix = format!("{all_tools}__");
     let tool = format!("{prefix}expand_prompt");

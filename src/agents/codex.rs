@@ -8,8 +8,9 @@ use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
 use super::hook_line::{HookPlace, RegisteredHook, has_hooks};
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, shared_skills};
 use super::registration::{Config, Registration};
+use crate::prompt::is_agentskills_name;
 use crate::wording::{in_backticks, path_in_backticks, with_commas};
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ pub(super) static CODEX: Agent = Agent {
             |examined, _| examined.hooks_disabled_if("features.hooks", false),
             check_hook_trust,
             check_context_limit,
-            check_single_file,
+            check_hooks_in_two_files,
             check_managed_hooks_only,
         ],
         ..Hook::DEFAULT
@@ -77,7 +78,7 @@ pub(super) static CODEX: Agent = Agent {
             "policy:\n  allow_implicit_invocation: false\n",
         )],
         other_folders: shared_skills, // two skills of one name switch both off
-        takes_name: is_name_of_skill,
+        takes_name: is_agentskills_name,
         // `$path` and the like stay text, because they are variables of the shell.
         builtin_names: "path home user shell pwd tmpdir temp tmp lang term",
     }),
@@ -90,7 +91,7 @@ pub(super) static CODEX: Agent = Agent {
         environment,
         ..Launch::BY_SDK
     },
-    checks: &[check_project_trust, check_required_servers],
+    checks: &[check_project_trust, check_allowed_servers],
     access_lists: &[
         AccessList::in_server_entry(&["enabled_tools"], ListEffect::Allows),
         AccessList::in_server_entry(&["disabled_tools"], ListEffect::Denies),
@@ -125,12 +126,13 @@ fn limit_of_entry(entry: &Value) -> Option<usize> {
     tokens.checked_mul(BYTES_PER_TOKEN) // a number that is too large is no limit
 }
 
-/// Returns a warning if the hook's context is limited. Long prompts are then left to the tool.
+/// Returns a warning if the hook's context is limited. The model must then call the tool for long
+/// prompts.
 fn check_context_limit(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
     let limit = limit_of_entry(&hook.entry)?;
     let message = format!(
-        "the hook leaves prompts of more than {} bytes to the tool, because Codex would cut them: \
-         `{CONTEXT_LIMIT_KEY}` is not 0",
+        "`{CONTEXT_LIMIT_KEY}` is not 0, so Codex would cut longer contexts. For prompts of more \
+         than {} bytes, the hook asks the model to call `expand_prompt`",
         with_commas(limit)
     );
     let fix = "run `prompt-expander install codex`, and trust the hook again when Codex asks";
@@ -138,7 +140,7 @@ fn check_context_limit(examined: &Examined, hook: &RegisteredHook) -> Option<Fin
 }
 
 /// Returns a warning if there are hooks both in the file of a hook and in the other file beside it.
-fn check_single_file(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
+fn check_hooks_in_two_files(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
     let other_file = examined.settings().find(|file| {
         file.scope == hook.scope && file.path != hook.path && has_hooks(&file.value)
     })?;
@@ -177,12 +179,12 @@ fn check_managed_hooks_only(examined: &Examined, _: &RegisteredHook) -> Option<F
 
 /// Returns an error if an administrator allows only certain servers, but not this one: it must have
 /// the same name and the same command.
-fn check_required_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
     let key = "mcp_servers";
     let file = read_requirements(examined.system)?;
     let allowed = file.value.get(key)?;
-    let command = allowed[&server.name]["identity"]["command"].as_str();
-    if command == server.command.as_deref() {
+    let command = server.command.as_deref()?; // `doctor` checks no server that has a URL
+    if allowed[&server.name]["identity"]["command"] == command {
         return None;
     }
     let message = format!(

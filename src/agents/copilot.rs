@@ -6,8 +6,9 @@ use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::Drafts;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, shared_skills};
 use super::registration::Config;
+use crate::prompt::is_agentskills_name;
 use serde_json::json;
 
 pub(super) static COPILOT: Agent = Agent {
@@ -61,13 +62,15 @@ pub(super) static COPILOT: Agent = Agent {
         further_keys: "disable-model-invocation: true\n",
         further_files: &[],
         other_folders: shared_skills,
-        takes_name: is_name_of_skill,
-        builtin_names: "add-dir agent allow-all app ask autopilot changelog chronicle clear compact \
-            computer context copy cwd delegate diagnose diff env exit experimental feedback fleet \
-            footer fork help ide init instructions limits list-dirs login logout lsp mcp memory \
-            model move new permissions plan plugin pr refine remote rename research restart resume \
-            review rewind rubber-duck sandbox search security-review session settings share skills \
-            statusline subagents tasks theme update usage user version vim voice worktree",
+        takes_name: is_agentskills_name,
+        builtin_names: "
+            add-dir agent allow-all app ask autopilot changelog chronicle clear compact
+            computer context copy cwd delegate diagnose diff env exit experimental feedback
+            fleet footer fork help ide init instructions limits list-dirs login logout lsp
+            mcp memory model move new permissions plan plugin pr refine remote rename
+            research restart resume review rewind rubber-duck sandbox search security-review
+            session settings share skills statusline subagents tasks theme update usage user
+            version vim voice worktree",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {

@@ -32,8 +32,8 @@ pub struct Menu {
     pub(super) other_folders: fn(&System) -> Vec<PathBuf>,
     /// Returns whether the agent takes a name without changes. The name has no `/`.
     pub takes_name: fn(&str) -> bool,
-    /// The names that the agent uses itself, so that an entry would hide them, or never be used.
-    /// They are in lowercase, and separated by spaces.
+    /// The names of the agent's own commands, in lowercase, and separated by whitespace. An entry
+    /// with such a name would hide the agent's own command, or could never be called.
     pub(super) builtin_names: &'static str,
 }
 
@@ -71,7 +71,9 @@ impl Menu {
     /// Returns whether the agent uses a name itself, in any letter case.
     pub fn is_builtin(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.builtin_names.split(' ').any(|builtin| builtin == name)
+        self.builtin_names
+            .split_whitespace()
+            .any(|builtin| builtin == name)
     }
 
     /// Returns the path of the Markdown file of an entry.
@@ -86,11 +88,4 @@ impl Menu {
 /// Returns the personal folder of skills that most agents read.
 pub(super) fn shared_skills(system: &System) -> Vec<PathBuf> {
     system.join_home(".agents/skills").into_iter().collect()
-}
-
-/// Returns whether every agent takes this name for a skill: it has only lowercase letters from `a`
-/// to `z`, digits and hyphens, as agentskills.io requires.
-pub(super) fn is_name_of_skill(name: &str) -> bool {
-    name.bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }

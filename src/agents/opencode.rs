@@ -66,7 +66,7 @@ pub(super) static OPENCODE: Agent = Agent {
         }),
         timeout: 5000, // the same as in `plugin.js`
         note: Some(
-            "opencode installs a package of its own for plugins, and without a network, each start waits 75 s for it. \
+            "opencode installs a package before it loads plugins. Without a network, each start waits 75 s for it. \
              Start opencode once with a network, or leave the plugin out with --no-hook",
         ),
         checks: &[check_package],
@@ -90,10 +90,11 @@ pub(super) static OPENCODE: Agent = Agent {
                 .collect()
         },
         takes_name: |name| !name.contains(char::is_whitespace),
-        builtin_names: "agents clear compact connect continue copy debug details diff editor \
-                        exit export fork help init mcps models move new org q quit redo rename \
-                        resume review sessions share skills slash status summarize themes \
-                        thinking timeline timestamps undo unshare variants warp workspaces",
+        builtin_names: "
+            agents clear compact connect continue copy debug details diff editor exit export
+            fork help init mcps models move new org q quit redo rename resume review
+            sessions share skills slash status summarize themes thinking timeline timestamps
+            undo unshare variants warp workspaces",
     }),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,

@@ -4,8 +4,9 @@ use super::agent::{Agent, Examined, Finding, Hook, HookDialect, Launch};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax, Plugin};
 use super::drafts::Drafts;
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
+use crate::prompt::is_agentskills_name;
 use serde_json::json;
 
 pub(super) static PI: Agent = Agent {
@@ -58,10 +59,11 @@ pub(super) static PI: Agent = Agent {
         further_keys: "",
         further_files: &[],
         other_folders: |_| Vec::new(),
-        takes_name: is_name_of_skill,
-        builtin_names: "bug changelog clone compact copy exit export fork help hotkeys import login \
-            logout model name new quit reload resume scoped-models session settings share thinking \
-            tree trust",
+        takes_name: is_agentskills_name,
+        builtin_names: "
+            bug changelog clone compact copy exit export fork help hotkeys import login
+            logout model name new quit reload resume scoped-models session settings share
+            thinking tree trust",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("pi-editor-") && file == "prompt.md",

@@ -6,9 +6,10 @@ use super::drafts::Drafts;
 use super::gemini::GEMINI;
 use super::hook_line::NEVER_FAILS;
 use super::limit::{PartLimit, Unit};
-use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, is_name_of_skill, shared_skills};
+use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, shared_skills};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
+use crate::prompt::is_agentskills_name;
 use serde_json::{Value, json};
 
 pub(super) static QWEN: Agent = Agent {
@@ -53,13 +54,14 @@ pub(super) static QWEN: Agent = Agent {
         further_keys: "disable-model-invocation: true\n",
         further_files: &[],
         other_folders: shared_skills,
-        takes_name: is_name_of_skill,
-        builtin_names: "advisor agents approval-mode arena auth branch btw bug cd clear compress \
-            config context copy curator delete diff directory docs doctor dream editor effort \
-            explore export extensions forget fork goal help history hooks ide init insight install \
-            language learn list lsp mcp memory model output-style peers permissions plan quit recap \
-            remember rename restore resume rewind settings skills stats status statusline summary \
-            tasks theme tools trust update vim voice workflows",
+        takes_name: is_agentskills_name,
+        builtin_names: "
+            advisor agents approval-mode arena auth branch btw bug cd clear compress config
+            context copy curator delete diff directory docs doctor dream editor effort
+            explore export extensions forget fork goal help history hooks ide init insight
+            install language learn list lsp mcp memory model output-style peers permissions
+            plan quit recap remember rename restore resume rewind settings skills stats
+            status statusline summary tasks theme tools trust update vim voice workflows",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("qwen-edit-") && file == "buffer.txt",

@@ -925,7 +925,7 @@ fn a_hook_of_codex_must_be_trusted_and_switched_on() {
     home.finding(
         "codex",
         Severity::Warning,
-        "the hook leaves prompts of more than 10,000 bytes to the tool",
+        "For prompts of more than 10,000 bytes, the hook asks the model to call `expand_prompt`",
     );
     let both = "there are hooks in this file and also in `";
     home.assert_not_reported("codex", both);

@@ -3,10 +3,8 @@
 
 use super::diagnostic::Diagnostic;
 use super::model::{IgnoredKey, Prompt};
+use super::skill_name::{MAX_SKILL_NAME, hyphenated, is_agentskills_name};
 use crate::wording::{quoted, with_commas};
-
-/// The maximum length of a skill's name, in characters.
-const MAX_SKILL_NAME: usize = 64;
 
 /// The maximum length of a skill's description, in characters.
 const MAX_SKILL_DESCRIPTION: usize = 1024;
@@ -35,7 +33,7 @@ fn name_warning(prompt: &Prompt) -> Option<Diagnostic> {
     // A prompt is called by the name of its folder, so the key `name` is among those without effect.
     let folder = last_segment(&prompt.name);
     let mut fix = format!("write `name: {}`", to_skill_name(folder));
-    if !is_skill_name(folder) {
+    if !is_agentskills_name(folder) {
         fix += ", and give the folder the same name";
     }
     let Some(name_key) = find_key(prompt, "name") else {
@@ -49,7 +47,7 @@ fn name_warning(prompt: &Prompt) -> Option<Diagnostic> {
             quoted(name),
             quoted(folder)
         )
-    } else if !is_skill_name(name) {
+    } else if !is_agentskills_name(name) {
         format!(
             "some agents do not load or cannot call the skill {}: a name has lower-case letters, digits and single hyphens, at most {MAX_SKILL_NAME} in all",
             quoted(name)
@@ -78,24 +76,14 @@ fn text_of(ignored: &IgnoredKey) -> &str {
     ignored.value.trim_matches('"')
 }
 
-/// Returns whether agentskills.io allows this name: at most 64 lower-case letters and digits of
-/// ASCII, with single hyphens between them.
-fn is_skill_name(name: &str) -> bool {
-    name.len() <= MAX_SKILL_NAME && name == to_skill_name(name)
-}
-
 /// Makes a name that agentskills.io allows, except for its length: `a--b` becomes `a-b`. Returns
 /// `…` if the text has no letters and digits of ASCII.
 fn to_skill_name(text: &str) -> String {
-    let lower_case = text.to_lowercase();
-    let parts: Vec<&str> = lower_case
-        .split(|letter: char| !letter.is_ascii_alphanumeric())
-        .filter(|part| !part.is_empty())
-        .collect();
-    if parts.is_empty() {
+    let name = hyphenated(text);
+    if name.is_empty() {
         return "…".to_owned();
     }
-    parts.join("-")
+    name
 }
 
 /// Warns about a `description` that is missing or too long.

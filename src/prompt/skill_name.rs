@@ -6,7 +6,7 @@ use super::revision::sha256;
 use std::collections::{BTreeMap, HashSet};
 
 /// The maximum length of the name of a skill in characters (agentskills.io, "name").
-const MAX_SKILL_NAME: usize = 64;
+pub(super) const MAX_SKILL_NAME: usize = 64;
 
 /// The number of hexadecimal digits of a prompt name's hash in the name of a skill.
 const HASH_DIGITS: usize = 8;
@@ -73,8 +73,14 @@ fn name_with_hash(prompt: &str) -> String {
     format!("{}-{}", start.trim_end_matches('-'), &hash[..HASH_DIGITS])
 }
 
+/// Returns whether agentskills.io allows this name: at most 64 lowercase letters and digits of ASCII,
+/// with single hyphens between them.
+pub fn is_agentskills_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_SKILL_NAME && name == hyphenated(name)
+}
+
 /// Returns a name in lowercase, with one hyphen for each run of other characters within it.
-fn hyphenated(name: &str) -> String {
+pub(super) fn hyphenated(name: &str) -> String {
     let lowercase = name.to_lowercase();
     let words = lowercase.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -121,6 +127,18 @@ mod tests {
         }
         assert_eq!(names(&["要約", "a/b"], takes_all), ["a-b", "要約"]);
         assert_eq!(names(&[&longer], takes_all), [cut]);
+    }
+
+    #[test]
+    fn agentskills_io_allows_words_of_lowercase_letters_and_digits_with_single_hyphens() {
+        let longest = "a".repeat(64);
+        for name in ["a", "3-d", "git-commit", &longest] {
+            assert!(is_agentskills_name(name), "{name}");
+        }
+        let too_long = "a".repeat(65);
+        for name in ["", "-x", "x-", "a--b", "A", "a_b", "é", "…", &too_long] {
+            assert!(!is_agentskills_name(name), "{name}");
+        }
     }
 
     #[test]

@@ -390,7 +390,10 @@ fn problems_of_the_settings_file_and_prompts_that_are_not_trusted_are_reported()
 fn the_plugin_of_opencode_is_tried_and_the_package_that_it_needs_is_looked_for() {
     let client = Client::new().arguments([]);
     let installed = client.words("install opencode --yes");
-    assert_contains(&installed.stderr, "opencode installs a package of its own");
+    assert_contains(
+        &installed.stderr,
+        "opencode installs a package before it loads plugins",
+    );
     let message = "opencode has not installed its package for plugins yet";
     assert_found(&client, "opencode", "fine", "the hook expands `:");
     assert_found(&client, "opencode", "warning", message);
