@@ -21,9 +21,7 @@ mod prose;
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::{Agent, HookAnswer, SubmittedMessage, System, Unit};
-use crate::library::{
-    Found, Layer, Library, View, note_for_model, only_with_last_segment, similar_names,
-};
+use crate::library::{Found, Layer, View, note_for_model, only_with_last_segment, similar_names};
 use crate::prompt::{
     Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon, non_command_kind,
 };
@@ -61,27 +59,30 @@ impl Event {
     }
 
     /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
-    /// add. `system` is where the agent runs: its files may limit the length of the context.
-    pub fn answer(&self, library: &Library, system: &System) -> Option<String> {
+    /// add. `system` is where the agent runs: its files may limit the length of the context, and say
+    /// what is in its menu. It is `None` if the agent runs on another machine.
+    pub fn answer(&self, view: &View, system: Option<&System>) -> Option<String> {
+        let hook = self.agent.hook.as_ref()?;
         let menu = AgentMenu {
             agent: self.agent,
             system,
         };
-        let view = library.view();
-        let mut analysis = analyze(&view, &self.submitted.text, Some(menu));
+        let mut analysis = analyze(view, &self.submitted.text, Some(menu));
         if let Some(typed) = analysis.unknown_command
             && view.refresh_for(typed)
         {
-            analysis = analyze(&view, &self.submitted.text, Some(menu));
+            analysis = analyze(view, &self.submitted.text, Some(menu));
         }
         let parts = context_parts(self.agent, &analysis)?;
-        let (max, unit) = self.agent.context_limit(system)?;
+        let (max, unit) = match system {
+            Some(system) => self.agent.context_limit(system)?,
+            None => hook.context_limit,
+        };
         let answer = HookAnswer {
             context: join_within(max, unit, parts),
             note_for_user: analysis.note_for_user(),
             calls_menu_entry: analysis.calls_menu_entry(),
         };
-        let hook = self.agent.hook.as_ref()?;
         let json = hook.answer(&self.submitted, &answer)?;
         Some(format!("{json}\n"))
     }
@@ -182,7 +183,7 @@ impl MessageAnalysis<'_> {
 #[derive(Clone, Copy)]
 struct AgentMenu<'s> {
     agent: &'static Agent,
-    system: &'s System,
+    system: Option<&'s System>,
 }
 
 /// Finds out what a message invokes. With `menu`, names can also have the sign of that menu.
@@ -255,7 +256,7 @@ impl NameResolver<'_> {
         if let Some(name) = menu.agent.server_prompt(typed.name) {
             return self.look_up_prompt(name, typed.is_mention);
         }
-        let name = menu.agent.prompt_of_menu_entry(typed.name, menu.system)?;
+        let name = menu.agent.prompt_of_menu_entry(typed.name, menu.system?)?;
         self.look_up_prompt(&name, typed.is_mention)
     }
 

@@ -57,7 +57,7 @@ fn answer_event(agent: &'static Agent, source: &PromptSource) -> Option<()> {
         None => source.library(),
     };
     let system = agent_names::system_in(event.folder());
-    let answer = event.answer(&library, &system)?;
+    let answer = event.answer(&library.view(), Some(&system))?;
     output::print_json_line(&answer).ok()
 }
 

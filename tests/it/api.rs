@@ -848,3 +848,80 @@ fn an_answer_that_the_client_has_is_not_sent_again_and_one_of_a_file_has_what_it
         json!([{ "path": "_b.md", "text": text, "revision": revision }])
     );
 }
+
+/// A token, and the content type.
+fn as_ana() -> [(&'static str, &'static str); 2] {
+    const BEARER: &str = "Bearer the-token-of-ana-who-may-do-everything";
+    [("Authorization", BEARER), JSON]
+}
+
+#[test]
+fn the_hook_over_http_answers_what_the_command_prints() {
+    let server = with_tokens();
+    let long = format!(":team-a/report {}", "x".repeat(12_000));
+    for (agent, event, message) in [
+        ("claude-code", "UserPromptSubmit", ":team-a/report <b> & 1"),
+        ("qwen", "UserPromptSubmit", "See\n:team-b/secret"),
+        ("gemini", "BeforeAgent", ":team-a/reprot x"),
+        ("claude-code", "UserPromptSubmit", &long),
+        ("claude-code", "UserPromptSubmit", "Nothing: to expand"),
+        ("claude-code", "Stop", ":team-a/report x"),
+    ] {
+        let body = json!({"hook_event_name": event, "prompt": message, "cwd": "/"}).to_string();
+        let printed = server.home.run(["hook", agent], &body).stdout;
+        let path = format!("/api/hook/{agent}");
+        let answer = server.send("POST", &path, &as_ana(), body);
+        let status = if printed.is_empty() { 204 } else { 200 };
+        assert_eq!(
+            (answer.status, answer.text()),
+            (status, printed),
+            "{message}"
+        );
+    }
+    let hidden = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":team-b/secret"});
+    let path = "/api/hook/claude-code";
+    let headers = [("Authorization", &*format!("Bearer {TEAM_A}")), JSON];
+    let answer = server.send("POST", path, &headers, hidden.to_string());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    assert_eq!(post(&server, path, hidden).status, 401);
+    for agent in ["cursor", "none", "claude-code/x"] {
+        let answer = server.send("POST", &format!("/api/hook/{agent}"), &as_ana(), "{}");
+        assert_contains(&failed(&answer, 404), "`claude-code`");
+    }
+}
+
+#[test]
+fn the_hook_over_http_looks_for_no_project_and_records_no_message() {
+    let home = Client::new().arguments([]).prompt("a.md", "A {{input}}");
+    let project = home
+        .make_folder("repository/.git")
+        .parent()
+        .unwrap()
+        .to_owned();
+    home.put("repository/.prompts/deploy.md", "Deploy");
+    let settings = format!(
+        "prompts = ['~/prompts']\ntrusted = ['{}']\n",
+        project.display()
+    );
+    home.put(".config/prompt-expander/config.toml", settings);
+    let arguments = ["--tap", "tap", "--log-file", "log", "--log-level", "trace"];
+    let server = HttpServer::start_with(home, &arguments);
+    let submit = |message: &str| {
+        let event =
+            json!({"hook_event_name": "UserPromptSubmit", "prompt": message, "cwd": project});
+        let printed = server
+            .home
+            .run(["hook", "claude-code"], event.to_string())
+            .stdout;
+        assert_ne!(printed, "", "{message}");
+        post(&server, "/api/hook/claude-code", event)
+    };
+    assert_eq!(submit(":deploy").status, 204);
+    assert_contains(&submit(":a marked-input").text(), "A marked-input");
+    let metrics = get(&server, "/metrics").text();
+    assert_contains(&metrics, "method=\"api/hook\",outcome=\"ok\"} 2");
+    let home = server.stop();
+    for file in ["tap", "log"] {
+        assert!(!home.text(file).contains("marked"), "{}", home.text(file));
+    }
+}

@@ -9,10 +9,13 @@ use super::headers;
 use super::metrics::HandledMessage;
 use super::proxy::Client;
 use super::refusal::{HttpResult, JSON, Refusal};
+use crate::agents::Agent;
 use crate::api::{self, CallRequest, HistoryResponse, Me};
+use crate::hook::Event;
 use crate::input;
 use crate::library::{Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, hunks};
 use crate::prompt::{Diagnostic, Kind, Revision};
+use crate::wording::or_list;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS};
@@ -24,7 +27,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// A method and path of the API, and how its requests are handled.
 struct Route {
@@ -45,6 +49,8 @@ enum Purpose {
     List,
     /// Reads something that only callers who may edit prompts may see.
     ReadAsEditor,
+    /// Answers the hook of an agent, with a message that somebody has just submitted there.
+    Hook,
     /// Edits a prompt. Rate limits count the request as this MCP method.
     Edit(&'static str),
 }
@@ -53,7 +59,7 @@ impl Purpose {
     /// Returns the MCP method as which rate limits count a request.
     fn rate_limited_as(self) -> &'static str {
         match self {
-            Purpose::Read | Purpose::ReadAsEditor => "prompts/get",
+            Purpose::Read | Purpose::Hook | Purpose::ReadAsEditor => "prompts/get",
             Purpose::List => "prompts/list",
             Purpose::Edit(method) => method,
         }
@@ -70,14 +76,14 @@ type JsonResult = Result<Bytes, Refusal>;
 struct ApiRequest {
     context: RequestContext,
     uri: Uri,
-    /// The name of the prompt in the path, or `None` if the path of the route has none.
+    /// The name of the prompt or the agent in the path, or `None` if the path of the route has none.
     name: Option<String>,
     body: Bytes,
 }
 
 const PROMPT_PATH: &str = "/api/prompts/{*name}";
 
-static ROUTES: [Route; 11] = [
+static ROUTES: [Route; 12] = [
     Route::new(
         MethodFilter::GET,
         "/api/me",
@@ -112,6 +118,13 @@ static ROUTES: [Route; 11] = [
         "api/explain",
         Purpose::Read,
         explain_prompt,
+    ),
+    Route::new(
+        MethodFilter::POST,
+        "/api/hook/{*name}",
+        "api/hook",
+        Purpose::Hook,
+        answer_hook,
     ),
     // Only for editors: the result shows files that the checked prompt includes or attaches.
     Route::new(
@@ -214,7 +227,10 @@ async fn handle(
         name: name.map(|Path(name)| name),
         body: received.bytes.clone(),
     };
-    api_request.record(&parts.method);
+    let is_hook = matches!(route.purpose, Purpose::Hook);
+    if !is_hook {
+        api_request.record(&parts.method);
+    }
     context.admit(&[route.purpose.rate_limited_as()])?;
     let started = Instant::now();
     let result = run_handler(route, api_request).await;
@@ -225,6 +241,9 @@ async fn handle(
         duration: started.elapsed(),
     });
     let json = app.request_limits.memory.reserve(result?)?;
+    if is_hook {
+        return Ok(hook_response(json));
+    }
     if parts.method == Method::GET {
         Ok(cacheable_response(client, &parts.headers, json))
     } else {
@@ -239,7 +258,7 @@ async fn handle(
 /// Fails with 401 or 403 if the caller's role is too low, and 403 if the server allows no edits.
 fn check_access(context: &RequestContext, purpose: Purpose) -> Result<(), Refusal> {
     let RequestContext { app, caller, .. } = context;
-    let is_for_readers = matches!(purpose, Purpose::Read | Purpose::List);
+    let is_for_readers = matches!(purpose, Purpose::Read | Purpose::List | Purpose::Hook);
     if is_for_readers || app.server.may_edit(caller) {
         return Ok(());
     }
@@ -248,13 +267,27 @@ fn check_access(context: &RequestContext, purpose: Purpose) -> Result<(), Refusa
     Err(Refusal::new(StatusCode::FORBIDDEN, message))
 }
 
-/// Runs the handler of a route on the threads for what it may wait for.
+/// How long an agent's hook waits for its answer. Debug builds, which the tests use, are slower.
+const HOOK_TIMEOUT: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 10_000 } else { 300 });
+
+/// Runs the handler of a route. If an agent waits for too long, answers that there is nothing to
+/// add to the message, so that the chat goes on.
 async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
+    if !matches!(route.purpose, Purpose::Hook) {
+        return run_on_threads(route, request).await;
+    }
+    let result = timeout(HOOK_TIMEOUT, run_on_threads(route, request)).await;
+    result.unwrap_or(Ok(Bytes::new()))
+}
+
+/// Runs the handler of a route on the threads for what it may wait for.
+async fn run_on_threads(route: &'static Route, request: ApiRequest) -> JsonResult {
     let app = Arc::clone(&request.context.app);
     let caller_key = request.context.caller_key();
     let threads = if matches!(route.purpose, Purpose::Edit(_)) {
         &app.threads.writes
-    } else if may_wait_for_server(&request).await? {
+    } else if may_wait_for_server(&request, route.purpose).await? {
         &app.threads.services
     } else {
         &app.threads.reads
@@ -263,11 +296,13 @@ async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
     threads.run(caller_key, move || handler(&request)).await?
 }
 
-/// Returns `true` if a request is about a prompt that may wait for a service or the team's server.
-async fn may_wait_for_server(request: &ApiRequest) -> Result<bool, Refusal> {
+/// Returns `true` if a request may wait for a service or the team's server: it is about a prompt
+/// from there, or a message that may name any prompt.
+async fn may_wait_for_server(request: &ApiRequest, purpose: Purpose) -> Result<bool, Refusal> {
     let view = request.view();
-    if !view.waits_for_servers() {
-        return Ok(false);
+    let may_have_to_wait = view.waits_for_servers();
+    if !may_have_to_wait || matches!(purpose, Purpose::Hook) {
+        return Ok(may_have_to_wait);
     }
     let (name, body) = (request.name.clone(), request.body.clone());
     let threads = &request.context.app.threads.reads;
@@ -299,6 +334,16 @@ const JSON_HEADERS: [(HeaderName, &str); 3] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
+/// Returns the response to an agent's hook. Without an answer, it has no body. It is not recorded,
+/// because it can quote the message.
+fn hook_response(answer: Bytes) -> Response {
+    if answer.is_empty() {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        (JSON_HEADERS, answer).into_response()
+    }
+}
+
 /// Returns the response to a GET, with an ETag. If the client already has the same JSON, it gets
 /// 304 without a body: team layers poll the server.
 fn cacheable_response(client: &Client, headers: &HeaderMap, json: Bytes) -> Response {
@@ -320,8 +365,8 @@ impl ApiRequest {
         self.context.client.record_received(&message);
     }
 
-    /// Returns the name of the prompt in the path, for routes whose path has one.
-    fn prompt_name(&self) -> Result<&str, Refusal> {
+    /// Returns the name in the path, for routes whose path has one.
+    fn name_in_path(&self) -> Result<&str, Refusal> {
         self.name.as_deref().ok_or_else(Refusal::bug)
     }
 
@@ -426,7 +471,7 @@ fn list_prompts(request: &ApiRequest) -> JsonResult {
 }
 
 fn get_prompt(request: &ApiRequest) -> JsonResult {
-    to_json(&api::file(&request.view(), request.prompt_name()?)?)
+    to_json(&api::file(&request.view(), request.name_in_path()?)?)
 }
 
 fn expand_prompt(request: &ApiRequest) -> JsonResult {
@@ -440,6 +485,26 @@ fn explain_prompt(request: &ApiRequest) -> JsonResult {
     let call: CallRequest = request.body()?;
     let found = view.find_known(&call.command)?;
     to_json(&api::preview(&view, &found, &call)?)
+}
+
+/// Returns what `prompt-expander hook AGENT` would print for the event in the body, or nothing. No
+/// project is served, and no menu of the agent is read: they are on the machine of the user.
+fn answer_hook(request: &ApiRequest) -> JsonResult {
+    let Some(agent) = Agent::by_name(request.name_in_path()?).filter(|agent| agent.hook.is_some())
+    else {
+        let names: Vec<&str> = Agent::all_with_hook().map(|agent| agent.name).collect();
+        let message = format!(
+            "no agent has a hook at this address; end it with {}",
+            or_list(&names)
+        );
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    };
+    let json = str::from_utf8(&request.body).unwrap_or_default();
+    let answer = match Event::parse(agent, json) {
+        Some(event) => event.answer(&request.view(), None),
+        None => None,
+    };
+    Ok(answer.unwrap_or_default().into())
 }
 
 fn check_prompt(request: &ApiRequest) -> JsonResult {
@@ -472,7 +537,7 @@ fn create_prompt(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
     let file = require_member("file", members.file)?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.create(request.prompt_name()?, &file, &authorship)?)
+    edit_json(&editor.create(request.name_in_path()?, &file, &authorship)?)
 }
 
 fn update_prompt(request: &ApiRequest) -> JsonResult {
@@ -481,7 +546,7 @@ fn update_prompt(request: &ApiRequest) -> JsonResult {
     let expected = require_member("expected", members.expected)?;
     let editor = request.editor()?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.update(request.prompt_name()?, expected, &file, &authorship)?)
+    edit_json(&editor.update(request.name_in_path()?, expected, &file, &authorship)?)
 }
 
 fn delete_prompt(request: &ApiRequest) -> JsonResult {
@@ -489,7 +554,7 @@ fn delete_prompt(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
     let expected = require_member("expected", members.expected)?;
     let authorship = request.authorship(members.note)?;
-    edit_json(&editor.delete(request.prompt_name()?, expected, &authorship)?)
+    edit_json(&editor.delete(request.name_in_path()?, expected, &authorship)?)
 }
 
 fn restore_prompt(request: &ApiRequest) -> JsonResult {
@@ -509,7 +574,7 @@ fn edit_json(edit: &CompletedWrite) -> JsonResult {
 /// Returns the versions of a prompt, the file of one version, and how that file differs from the
 /// current one. The query may name the `revision`, which defaults to the current one.
 fn get_history(request: &ApiRequest) -> JsonResult {
-    let name = request.prompt_name()?;
+    let name = request.name_in_path()?;
     let editor = request.editor()?;
     let members: EditMembers = request.query()?;
     let versions = editor.history(name)?;
