@@ -69,7 +69,7 @@ struct KeyValues {
     team: TeamKeys,
 }
 
-const KEYS: [SettingsKey<KeyValues>; 20] = [
+const KEYS: [SettingsKey<KeyValues>; 21] = [
     key("prompts", "prompts", |keys, value| {
         keys.folders.prompts = value.prompt_folders()?;
         Ok(())
@@ -140,6 +140,10 @@ const KEYS: [SettingsKey<KeyValues>; 20] = [
     }),
     key(TEAM_TOKEN_VARIABLE, "team-token-env", |keys, value| {
         keys.team.token_variable = Some(value.string()?);
+        Ok(())
+    }),
+    key("team-cache", "team-cache", |keys, value| {
+        keys.team.cache_mebibytes = Some(value.parsed("MIB", str::parse::<u32>)?);
         Ok(())
     }),
     // Only validated here: `user_folders` reads the list.

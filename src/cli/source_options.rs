@@ -83,13 +83,14 @@ pub(super) struct LoadedSettings {
     pub(super) is_unusable: bool,
 }
 
-/// The values of the keys `team`, `team-token-file` and `team-token-env`.
+/// The values of the keys `team`, `team-token-file`, `team-token-env` and `team-cache`.
 #[cfg_attr(not(feature = "openapi"), allow(dead_code))]
 #[derive(Debug, Default)]
 pub(super) struct TeamKeys {
     pub(super) url: Option<String>,
     pub(super) token_file: Option<PathBuf>,
     pub(super) token_variable: Option<String>,
+    pub(super) cache_mebibytes: Option<u32>,
 }
 
 // The options that can also be set in the settings file.

@@ -20,8 +20,11 @@ pub(super) fn open(keys: TeamKeys, settings_folder: &Path) -> Result<Option<Arc<
         return Ok(None);
     };
     let url = parse_url(url).map_err(|problem| format!("`team` is not used: {problem}"))?;
-    let team = connection(url, token(&keys, settings_folder)?)
+    let mut team = connection(url, token(&keys, settings_folder)?)
         .map_err(|problem| format!("`team` is not used: {problem}"))?;
+    if let Some(mebibytes) = keys.cache_mebibytes {
+        team = team.with_max_filled(mebibytes);
+    }
     Ok(Some(Arc::new(team)))
 }
 

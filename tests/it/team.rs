@@ -275,6 +275,77 @@ fn the_server_is_asked_once_for_an_unknown_name_and_never_for_what_is_no_call() 
 }
 
 #[test]
+fn a_server_process_fills_the_cache_so_that_every_prompt_expands_offline() {
+    let texts: Vec<String> = (0..300).map(|number| format!("n{number}.md")).collect();
+    let files: Vec<(&str, &str)> = texts
+        .iter()
+        .map(|file| (&**file, "Text {{input}}"))
+        .collect();
+    let person = {
+        let server = server(&files);
+        let mut person = person(&server);
+        person.initialize(LEGACY);
+        while count_texts(&person) < 300 {}
+        person
+    };
+    for number in [0, 150, 299] {
+        let ran = person.words(&format!("expand n{number} x"));
+        assert_eq!(output(ran), "Text x\n");
+    }
+}
+
+#[test]
+fn the_cache_is_filled_up_to_its_limit_and_the_rest_when_the_server_is_back() {
+    let entry =
+        |name: &str| json!({ "name": name, "layer": "user", "source": format!("/p/{name}.md") });
+    let list = json!({ "prompts": [entry("a"), entry("b"), entry("c")] }).to_string();
+    let mib = json!({ "text": "x".repeat(1024 * 1024) }).to_string();
+    let is_broken = std::sync::atomic::AtomicBool::new(true);
+    let service = Service::start(move |request: &Request| {
+        if !request.head.contains("/api/prompts/") {
+            return response("200 OK", "application/json", &list);
+        }
+        if is_broken.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            return response("503 Service Unavailable", "application/json", "{}");
+        }
+        response("200 OK", "application/json", &mib)
+    });
+    let mut person = person_with(&service.url(), "team-cache = 2");
+    person.initialize(LEGACY);
+    while count_texts(&person) < 2 {}
+    person.request("ping", json!({}));
+    assert_eq!(count_texts(&person), 2);
+    assert_eq!(
+        service
+            .requests()
+            .iter()
+            .filter(|request| request.head.contains("/prompts/c"))
+            .count(),
+        0
+    );
+}
+
+/// The number of texts in the cache of the person.
+fn count_texts(person: &Client) -> usize {
+    let teams = person.root().join(".cache/prompt-expander/team");
+    let Some(Ok(team)) = fs::read_dir(teams).ok().and_then(|mut teams| teams.next()) else {
+        return 0;
+    };
+    let texts = fs::read_dir(team.path().join("texts"))
+        .into_iter()
+        .flatten();
+    texts
+        .filter(|text| {
+            text.as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|end| end == "json")
+        })
+        .count()
+}
+
+#[test]
 fn a_list_says_how_old_it_is_when_the_server_is_gone() {
     let person = {
         let server = server(&TEAM);
@@ -767,7 +838,7 @@ fn a_client_is_notified_when_the_team_changes_a_prompt() {
     }
     person.ignore_notifications();
     // Its text is there without having been used.
-    while fs::read_dir(cache(&person).join("texts")).map_or(0, Iterator::count) < 3 {}
+    while count_texts(&person) < 3 {}
 }
 
 /// The address of a server that never ends its answers, and how much of each it could send.

@@ -61,6 +61,11 @@ const MAX_UNKNOWN_NAMES: usize = 100;
 /// How often every other process refreshes the list, in seconds.
 const REFRESH_SECONDS: u64 = 30;
 
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// The default of [`Team::max_filled`]: the texts of an ordinary team, e.g. 10,000 of 2 KiB.
+const MAX_FILLED: u64 = 32 * MEBIBYTE;
+
 /// The maximum size of a cached file that is read, in bytes. A list is longer in the cache than in
 /// the server's reply, because it has more keys.
 const MAX_CACHED_FILE: usize = 128 * 1024 * 1024;
@@ -78,6 +83,8 @@ pub(crate) struct Team {
     pub(super) server: Server,
     /// The folder of the cache.
     folder: PathBuf,
+    /// How many bytes of texts a server process puts into the cache before they are used.
+    max_filled: u64,
     /// The parsed list.
     lists: Cache<Arc<TeamList>>,
     /// How long this process has waited for the server so far.
@@ -187,10 +194,18 @@ impl Team {
         Team {
             server: Server::new(url, token),
             folder: caches.join("prompt-expander").join("team").join(hash),
+            max_filled: MAX_FILLED,
             lists: Cache::new(1, MIN_STAMP_AGE),
             waited: Mutex::default(),
             is_server: AtomicBool::new(false),
         }
+    }
+
+    /// Sets how many MiB of texts a server process puts into the cache.
+    #[must_use]
+    pub(crate) fn with_max_filled(self, mebibytes: u32) -> Team {
+        let max_filled = u64::from(mebibytes) * MEBIBYTE;
+        Team { max_filled, ..self }
     }
 
     /// Reads a cached file, or returns `None` if it is missing or invalid.
@@ -518,22 +533,26 @@ impl Team {
         _ = thread.spawn(move || team.keep_refreshing(list, &library));
     }
 
-    /// Keeps refreshing the list until the library is dropped, and notifies the library of changes.
-    /// `known_list` is the list that the library has now.
+    /// Keeps refreshing the list until the library is dropped, notifies the library of changes, and
+    /// fills the cache. `known_list` is the list that the library has now.
     fn keep_refreshing(&self, mut known_list: Arc<TeamList>, library: &Weak<Library>) {
-        self.fetch_texts(&known_list);
+        let mut is_filled = false;
         while let Some(library) = library.upgrade() {
-            known_list = self.refresh_for(&library, &known_list);
-            // Before the pause. Otherwise, this thread would keep the library alive.
+            let list = self.refresh_and_notify(&library, &known_list);
+            // Before anything slow. Otherwise, this thread would keep the library alive.
             drop(library);
+            if !is_filled || !Arc::ptr_eq(&list, &known_list) {
+                is_filled = self.fill(&list, &known_list);
+            }
+            known_list = list;
             // Not longer, because the library may be watched from now on.
             thread::sleep(Duration::from_secs(FRESH_SECONDS));
         }
     }
 
-    /// Refreshes the list if it is due. If it differs from `known_list`, notifies the library and
-    /// fetches the texts that changed. Returns the current list.
-    fn refresh_for(&self, library: &Library, known_list: &TeamList) -> Arc<TeamList> {
+    /// Refreshes the list if it is due. If it differs from `known_list`, notifies the library.
+    /// Returns the current list.
+    fn refresh_and_notify(&self, library: &Library, known_list: &TeamList) -> Arc<TeamList> {
         let max_age_seconds = if library.is_watched() {
             FRESH_SECONDS
         } else {
@@ -547,26 +566,36 @@ impl Team {
         let change = known_list.change_to(&list);
         if change != Change::default() {
             library.notify_changed(&change);
-            self.fetch_texts(&list);
         }
         list
     }
 
-    /// Fetches the texts that aren't cached or have changed, so that calls don't have to wait for a
-    /// distant server.
-    fn fetch_texts(&self, list: &TeamList) {
-        for listed in list.prompts.values() {
-            if listed.needs_server() {
-                continue; // its text is never used
+    /// Puts the texts of the listed prompts into the cache, up to [`Team::max_filled`] bytes: first
+    /// those that are new since `old_list`. So they can be used offline, and calls don't have to
+    /// wait for a distant server. Returns false if the server has failed, to try again later.
+    fn fill(&self, list: &TeamList, old_list: &TeamList) -> bool {
+        let mut newest_first: Vec<_> = list.prompts.values().collect();
+        newest_first.retain(|listed| !listed.needs_server()); // otherwise, its text is never used
+        newest_first.sort_by_key(|listed| old_list.prompts.get(&listed.name) == Some(listed));
+        let mut filled = 0;
+        for listed in newest_first {
+            if filled >= self.max_filled {
+                break;
             }
-            let cached: Option<CachedText> = self.read(&text_file(&listed.name));
+            let file = text_file(&listed.name);
+            let cached: Option<CachedText> = self.read(&file);
             let revision = cached.map(|cached| Revision::of_contents(cached.text.as_bytes()));
             let is_current = revision.is_some() && revision == listed.revision;
             if !is_current {
-                // This caches the text. If it fails, a call that needs the text tries again.
-                _ = self.text(&listed.name, API_TIMEOUT);
+                _ = self.text(&listed.name, API_TIMEOUT); // this caches the text
+                if self.state().has_failed() {
+                    return false;
+                }
             }
+            let metadata = fs::metadata(self.folder.join(file));
+            filled += metadata.map_or(0, |metadata| metadata.len());
         }
+        true
     }
 
     /// Returns the text of a prompt from the server, and caches it. If the server doesn't reply in
