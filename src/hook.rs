@@ -29,7 +29,6 @@ use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Grammar, Invoked, TypedName, find_invocations, is_smiley};
 use std::cell::OnceCell;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The event that a user submitted a message.
 #[derive(Debug)]
@@ -130,7 +129,7 @@ impl Misspelled<'_> {
     /// Returns a text that makes the model ask the question.
     fn note_for_model(&self) -> String {
         format!(
-            "The user's message begins with {}, but {} Ask the user this first, unless the message is clearly no command.",
+            "The user's message begins with {}, but {} Ask the user this first, unless it is clear that no command was meant.",
             quoted(&format!(":{}", self.typed)),
             self.question()
         )
@@ -280,8 +279,10 @@ impl NameResolver<'_> {
         }
     }
 
-    /// Returns the prompt whose name differs only in case or Unicode normalization, unless there
-    /// are several. Returns `None` for an ASCII name, for which an exact lookup is enough.
+    /// Returns the only prompt whose name differs just in letter case or Unicode normalization.
+    ///
+    /// Returns `None` for an ASCII name, which must have the right letter case: another one counts
+    /// as a misspelled name.
     fn find_other_spelling(&self, name: &str) -> Option<&Found> {
         if name.is_ascii() {
             return None;
@@ -403,15 +404,19 @@ impl ContextPart {
         }
     }
 
+    /// Returns the part for one prompt: its expansion, or why the hook can't expand it.
     fn for_prompt(agent: &Agent, invocation: &Invocation<'_, Found>) -> ContextPart {
-        let prompt = invocation.found.prompt();
-        let reason = match &prompt {
-            Ok(prompt) if prompt.is_rendered_by_service() => CallReason::RenderedByService,
-            _ => CallReason::TooLong,
+        let prompt = match invocation.found.prompt() {
+            Ok(prompt) => prompt,
+            Err(error) => return ContextPart::note(unreadable_note(invocation, &error)),
         };
+        if prompt.is_rendered_by_service() {
+            let request = request_call(invocation, CallReason::RenderedByService);
+            return ContextPart::note(request);
+        }
         ContextPart {
-            short: request_call(invocation, reason),
-            expansion: Some(expansion_part(agent, invocation, prompt)),
+            short: request_call(invocation, CallReason::TooLong),
+            expansion: Some(expansion_part(agent, invocation, &prompt)),
         }
     }
 }
@@ -483,22 +488,11 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
 }
 
 /// Returns the part of the context for one prompt: its expansion with an explanation for the model,
-/// or why it can't be expanded.
-fn expansion_part(
-    agent: &Agent,
-    invocation: &Invocation<'_, Found>,
-    prompt: Result<Arc<Prompt>, Diagnostic>,
-) -> String {
+/// or why these values can't be expanded.
+fn expansion_part(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: &Prompt) -> String {
     let found = &invocation.found;
     let typed = quote_typed(invocation.sign, invocation.name, invocation.input);
-    let prompt = match prompt {
-        Ok(prompt) => prompt,
-        Err(error) => return unreadable_note(&typed, found, &error),
-    };
-    if prompt.is_rendered_by_service() {
-        return request_call(invocation, CallReason::RenderedByService);
-    }
-    let expansion = match found.expand(&prompt, Call::Text(invocation.input)) {
+    let expansion = match found.expand(prompt, Call::Text(invocation.input)) {
         Ok(expansion) => expansion,
         Err(error) => {
             return format!(
@@ -523,9 +517,10 @@ fn expansion_part(
 const INCOMPLETE_COPY: &str = "The message has another copy of this text, in which words of the user are missing. Ignore that copy.";
 
 /// Returns a note for the model about a prompt whose file can't be read.
-fn unreadable_note(typed: &str, found: &Found, error: &Diagnostic) -> String {
+fn unreadable_note(invocation: &Invocation<'_, Found>, error: &Diagnostic) -> String {
+    let typed = quote_typed(invocation.sign, invocation.name, invocation.input);
     // An error in the settings file already says how to fix it.
-    let condition = if found.layer == Layer::SETTINGS {
+    let condition = if invocation.found.layer == Layer::SETTINGS {
         ""
     } else {
         "; the command works once the file is saved"
@@ -581,35 +576,63 @@ enum CallReason {
     RenderedByService,
 }
 
+impl CallReason {
+    /// Returns a relative clause about the prompt.
+    fn clause(self) -> &'static str {
+        match self {
+            CallReason::TooLong => "whose text is longer than this agent accepts from a hook",
+            CallReason::RenderedByService => "which a service renders on request",
+        }
+    }
+
+    /// Returns what to tell the user if the model can't call the tool.
+    fn note_without_tool(self) -> &'static str {
+        match self {
+            CallReason::TooLong => "the prompt is too long for the hook",
+            CallReason::RenderedByService => "only the MCP server can ask for the prompt",
+        }
+    }
+}
+
 /// Returns the part of the context that asks the model to call `expand_prompt`.
 fn request_call(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
-    let (why, without_tool) = match reason {
-        CallReason::TooLong => (
-            "whose text is longer than this agent accepts from a hook",
-            "the prompt is too long for the hook",
-        ),
-        CallReason::RenderedByService => (
-            "which a service renders when it is asked for",
-            "only the MCP server can ask for the prompt",
-        ),
-    };
-    let input = if invocation.form == InvocationForm::Mention {
-        "an empty text"
+    let request = if invocation.form == InvocationForm::Mention {
+        request_mention_call(invocation, reason)
     } else {
-        "the text after it, without other commands,"
+        request_command_call(invocation, reason)
     };
-    // An entry of a menu may have another name than its prompt.
-    let command = if invocation.sign == ':' {
+    let note = reason.note_without_tool();
+    format!("{request} If there is no such tool, tell the user that {note}.")
+}
+
+fn request_command_call(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
+    format!(
+        "In the user's message, {} is short for a stored prompt, {}. Before you answer, call the tool expand_prompt with \
+         {}, and the text after it, without other commands, as `input`; then do what it returns.",
+        quote_typed(invocation.sign, invocation.name, invocation.input),
+        reason.clause(),
+        name_to_call(invocation)
+    )
+}
+
+fn request_mention_call(invocation: &Invocation<'_, Found>, reason: CallReason) -> String {
+    format!(
+        "In the user's message, {} stands for a stored prompt, {}. Before you answer, call the tool expand_prompt with \
+         {}, and an empty text as `input`. The message says what to do with the text that it returns.",
+        quote_typed(invocation.sign, invocation.name, ""),
+        reason.clause(),
+        name_to_call(invocation)
+    )
+}
+
+/// Returns how a request refers to the name of a prompt. An entry of a menu may have another name
+/// than its prompt.
+fn name_to_call(invocation: &Invocation<'_, Found>) -> String {
+    if invocation.sign == ':' {
         "this name".to_owned()
     } else {
         format!("the name {}", in_backticks(&invocation.found.name))
-    };
-    format!(
-        "In the user's message, {} is short for a stored prompt, {why}. Before you answer, call the tool expand_prompt with \
-         {command}, and {input} as `input`; then do what it returns. If there is no such tool, tell the user that \
-         {without_tool}.",
-        quote_typed(invocation.sign, invocation.name, invocation.input)
-    )
+    }
 }
 
 /// Quotes what the user typed. Shortens a long input.

@@ -17,8 +17,7 @@
 //! recognized more strictly: see [`looks_like_code`].
 
 use super::prose::{
-    Lines, OPENING, count_signed_words_outside_fences, is_ignored, is_line_end,
-    trim_invisible_start,
+    Lines, OPENING, has_single_signed_word, is_invisible_filler, is_line_end, trim_invisible_start,
 };
 use crate::agents::{Agent, SignPlace};
 use crate::prompt::COLONS;
@@ -46,7 +45,7 @@ const CLOSING: [char; 9] = [')', ']', '}', '）', '］', '｝', '」', '』', '�
 /// The maximum length of the name in a mention, in bytes.
 const MAX_MENTION_LENGTH: usize = 1024;
 
-/// The maximum number of names that are tried for one mention.
+/// The maximum number of names that are tried for one mention: the shortest ones, longest first.
 const MAX_MENTION_NAMES: usize = 8;
 
 /// The maximum width of a command's indentation, in characters.
@@ -135,11 +134,9 @@ pub(super) fn find_invocations<'t, T: Clone>(
         unknown_words: HashSet::new(),
         candidate_count: 0,
         stack_end: 0,
-        has_only_sign: OnceCell::new(),
-        invoked: Invoked {
-            invocations: Vec::new(),
-            unknown_command: None,
-        },
+        has_single_signed_word: OnceCell::new(),
+        invocations: Vec::new(),
+        unknown_command: None,
     };
     let menu = grammar.agent.and_then(|agent| agent.menu.as_ref());
     let menu_sign = menu.map(|menu| menu.sign);
@@ -149,8 +146,10 @@ pub(super) fn find_invocations<'t, T: Clone>(
         }
         reader.read_word(&word);
     }
-    set_inputs(text, &mut reader.invoked.invocations);
-    reader.invoked
+    Invoked {
+        invocations: with_inputs(text, reader.invocations),
+        unknown_command: reader.unknown_command,
+    }
 }
 
 /// A word after a colon or the sign of the agent's menu.
@@ -166,7 +165,7 @@ struct SignedWord<'t> {
 }
 
 impl SignedWord<'_> {
-    fn is_of_menu(&self) -> bool {
+    fn has_menu_sign(&self) -> bool {
         self.sign != ':'
     }
 }
@@ -179,8 +178,35 @@ struct Candidate {
     is_indented: bool,
 }
 
+/// An invocation whose input is not known yet.
+struct RawInvocation<'t, T> {
+    form: InvocationForm,
+    /// See [`Invocation::sign`].
+    sign: char,
+    name: &'t str,
+    /// The start of [`Invocation::range`].
+    range_start: usize,
+    /// The byte offset of the end of the name. Trailing punctuation belongs to a command (`:name,`),
+    /// but not to a mention.
+    name_end: usize,
+    found: T,
+}
+
+impl<'t, T> RawInvocation<'t, T> {
+    fn with_input(self, input: StackInput<'t>) -> Invocation<'t, T> {
+        Invocation {
+            form: self.form,
+            sign: self.sign,
+            name: self.name,
+            input: input.text,
+            range: self.range_start..input.end,
+            found: self.found,
+        }
+    }
+}
+
 /// A name that was found at the start of a word, and its prompt.
-struct FoundName<'t, T> {
+struct MatchedName<'t, T> {
     name: &'t str,
     found: T,
 }
@@ -199,10 +225,12 @@ struct MessageReader<'t, T, L> {
     /// The end of the whitespace after the last invocation, on the same line. A command up to there
     /// is in the same stack.
     stack_end: usize,
-    /// Whether a name after the menu's sign may be in a message like this one, except at its start.
-    /// Found out when it is first needed.
-    has_only_sign: OnceCell<bool>,
-    invoked: Invoked<'t, T>,
+    /// See [`has_single_signed_word`]. Found out when it is first needed.
+    has_single_signed_word: OnceCell<bool>,
+    /// The invocations before the current word.
+    invocations: Vec<RawInvocation<'t, T>>,
+    /// See [`Invoked::unknown_command`].
+    unknown_command: Option<&'t str>,
 }
 
 impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L> {
@@ -220,18 +248,18 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
             return;
         }
         self.candidate_count += 1;
-        if word.is_of_menu() && !self.may_be_entry(word, candidate.form) {
+        if word.has_menu_sign() && !self.may_be_entry(word, candidate.form) {
             return;
         }
         if candidate.form == InvocationForm::Mention && !self.lines.is_prose(word.sign_start) {
             return;
         }
-        let Some(found_name) = self.names.find_in_word(word, candidate.form) else {
+        let Some(matched) = self.names.find_in_word(word, candidate.form) else {
             self.remember_unknown(word, candidate.form);
             return;
         };
-        if !self.looks_like_symbol(word, &candidate, &found_name) {
-            self.add_invocation(word, &candidate, found_name);
+        if !self.looks_like_symbol(word, &candidate, &matched) {
+            self.add_invocation(word, &candidate, matched);
         }
     }
 
@@ -245,10 +273,10 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
     /// Remembers that a word is unknown. After a colon at the start of the message, the user may
     /// have misspelled it, so it becomes the [`Invoked::unknown_command`].
     fn remember_unknown(&mut self, word: &SignedWord<'t>, form: InvocationForm) {
-        let is_command = form == InvocationForm::Command && !word.is_of_menu();
+        let is_command = form == InvocationForm::Command && !word.has_menu_sign();
         if is_command && self.lines.is_at_start_of_message {
             // The last name is the word without trailing punctuation.
-            self.invoked.unknown_command = names_for_command(word.text).pop();
+            self.unknown_command = names_for_command(word.text).pop();
         }
         if word.text.len() <= MAX_MENTION_LENGTH {
             self.unknown_words.insert((word.sign, word.text, form));
@@ -266,13 +294,11 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
         if is_stacked || (is_command && self.lines.is_at_start_of_message) {
             return true;
         }
-        let has_only_sign = self.has_only_sign.get_or_init(|| {
-            let starts_message = self.text.trim_start().starts_with(word.sign);
-            let count = count_signed_words_outside_fences(self.text, word.sign);
-            count - usize::from(starts_message).min(count) == 1
-        });
+        let has_single_signed_word = self
+            .has_single_signed_word
+            .get_or_init(|| has_single_signed_word(self.text, word.sign));
         let starts_with_letter = word.text.starts_with(char::is_alphabetic);
-        *has_only_sign
+        *has_single_signed_word
             && starts_with_letter
             && (is_command || self.lines.is_menu_sentence(word.sign, word.sign_start))
     }
@@ -280,45 +306,63 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
     /// Returns whether a byte offset is in the last invocation, e.g. that of the second colon in
     /// `:git:commit`.
     fn is_in_last_invocation(&self, offset: usize) -> bool {
-        match self.invoked.invocations.last() {
-            Some(last) => offset < last.range.end,
+        match self.invocations.last() {
+            Some(last) => offset < last.name_end,
             None => false,
         }
     }
 
     /// Returns what an invocation at a word on the current line would be, or `None` if it would be
-    /// stacked or a mention and the message takes neither.
+    /// none. It is the first of these that fits:
+    ///
+    /// - a command, at the start of the line;
+    /// - stacked, right after another command;
+    /// - a mention, anywhere else.
     fn candidate_at(&self, word: &SignedWord<'t>) -> Option<Candidate> {
-        let line_start = self.lines.start;
+        self.command_at(word)
+            .or_else(|| self.stacked_at(word))
+            .or_else(|| self.mention_at(word))
+    }
+
+    fn command_at(&self, word: &SignedWord<'t>) -> Option<Candidate> {
+        if !self.may_begin_command(word) {
+            return None;
+        }
+        let range_start = self.lines.start;
+        let indentation = indentation_width(&self.text[range_start..word.sign_start])?;
         let max_indentation = if self.lines.is_at_start_of_message {
             MAX_INDENTATION
         } else {
             0
         };
-        if self.may_begin_command(word)
-            && let Some(indentation) = indentation_width(&self.text[line_start..word.sign_start])
-            && indentation <= max_indentation
-        {
-            return Some(Candidate {
-                form: InvocationForm::Command,
-                range_start: line_start,
-                is_indented: indentation > 0,
-            });
-        }
-        if !self.grammar.expands_mentions {
+        if indentation > max_indentation {
             return None;
         }
-        if let Some(last) = self.invoked.invocations.last()
-            && last.form != InvocationForm::Mention
-            && word.sign_start <= self.stack_end
-        {
-            return Some(Candidate {
-                form: InvocationForm::Stacked,
-                range_start: last.range.start,
-                is_indented: false,
-            });
+        Some(Candidate {
+            form: InvocationForm::Command,
+            range_start,
+            is_indented: indentation > 0,
+        })
+    }
+
+    fn stacked_at(&self, word: &SignedWord<'t>) -> Option<Candidate> {
+        let last = self.invocations.last()?;
+        let follows_command =
+            last.form != InvocationForm::Mention && word.sign_start <= self.stack_end;
+        if !self.grammar.expands_mentions || !follows_command {
+            return None;
         }
-        if word.is_of_menu() && self.sign_place() == Some(SignPlace::StartOfMessage) {
+        Some(Candidate {
+            form: InvocationForm::Stacked,
+            range_start: last.range_start,
+            is_indented: false,
+        })
+    }
+
+    fn mention_at(&self, word: &SignedWord<'t>) -> Option<Candidate> {
+        let counts_only_at_start =
+            word.has_menu_sign() && self.sign_place() == Some(SignPlace::StartOfMessage);
+        if !self.grammar.expands_mentions || counts_only_at_start {
             return None;
         }
         Some(Candidate {
@@ -330,7 +374,7 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
 
     /// Returns whether the sign of a word counts at the start of the current line.
     fn may_begin_command(&self, word: &SignedWord<'t>) -> bool {
-        !word.is_of_menu()
+        !word.has_menu_sign()
             || self.lines.is_at_start_of_message
             || self.sign_place() == Some(SignPlace::EveryLine)
     }
@@ -345,39 +389,37 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> MessageReader<'t, T, L>
         &self,
         word: &SignedWord<'t>,
         candidate: &Candidate,
-        found_name: &FoundName<'t, T>,
+        matched: &MatchedName<'t, T>,
     ) -> bool {
-        let rest_of_line = self.lines.rest_from(word.start + found_name.name.len());
-        if word.is_of_menu() {
+        let rest_of_line = self.lines.rest_from(word.start + matched.name.len());
+        if word.has_menu_sign() {
             return follows_variable(rest_of_line);
         }
-        let is_builtin = (self.is_builtin)(&found_name.found);
+        let is_builtin = (self.is_builtin)(&matched.found);
         is_builtin && (candidate.is_indented || looks_like_code(rest_of_line))
     }
 
-    /// Adds an invocation without its input, which `set_inputs` sets later. Another command stacks
-    /// on it only if nothing but spaces separates them. Trailing punctuation belongs to a command
-    /// (`:name,`), but not to a mention.
+    /// Adds an invocation. Another command stacks on it only if nothing but spaces separates them.
     fn add_invocation(
         &mut self,
         word: &SignedWord<'t>,
         candidate: &Candidate,
-        found_name: FoundName<'t, T>,
+        matched: MatchedName<'t, T>,
     ) {
         let length = match candidate.form {
-            InvocationForm::Mention => found_name.name.len(),
+            InvocationForm::Mention => matched.name.len(),
             InvocationForm::Command | InvocationForm::Stacked => word.text.len(),
         };
-        let range_end = word.start + length;
-        self.invoked.invocations.push(Invocation {
+        let name_end = word.start + length;
+        self.invocations.push(RawInvocation {
             form: candidate.form,
             sign: word.sign,
-            name: found_name.name,
-            input: "", // see `set_inputs`
-            range: candidate.range_start..range_end,
-            found: found_name.found,
+            name: matched.name,
+            range_start: candidate.range_start,
+            name_end,
+            found: matched.found,
         });
-        self.stack_end = skip_while(self.text, range_end, |character| {
+        self.stack_end = skip_while(self.text, name_end, |character| {
             character.is_whitespace() && !is_line_end(character)
         });
     }
@@ -397,13 +439,13 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> NameCache<'t, T, L> {
         &mut self,
         word: &SignedWord<'t>,
         form: InvocationForm,
-    ) -> Option<FoundName<'t, T>> {
+    ) -> Option<MatchedName<'t, T>> {
         let names = match form {
             InvocationForm::Mention => names_for_mention(word.text),
             InvocationForm::Command | InvocationForm::Stacked => names_for_command(word.text),
         };
         for name in names {
-            if word.is_of_menu() && self.is_path(name) {
+            if word.has_menu_sign() && self.is_path(name) {
                 continue; // needs no lookup
             }
             let found = self.get(TypedName {
@@ -412,19 +454,19 @@ impl<'t, T: Clone, L: FnMut(TypedName<'t>) -> Option<T>> NameCache<'t, T, L> {
                 is_mention: form == InvocationForm::Mention,
             });
             if let Some(found) = found {
-                return Some(FoundName { name, found });
+                return Some(MatchedName { name, found });
             }
         }
         None
     }
 
-    /// Returns whether a word with the menu's sign is a path: no entry of ours has a slash.
-    fn is_path(&self, word: &str) -> bool {
+    /// Returns whether a name after the menu's sign is a path: no entry of ours has a slash.
+    fn is_path(&self, name: &str) -> bool {
         let is_server_prompt = match self.agent {
-            Some(agent) => agent.server_prompt(word).is_some(),
+            Some(agent) => agent.server_prompt(name).is_some(),
             None => false,
         };
-        word.contains('/') && !is_server_prompt
+        name.contains('/') && !is_server_prompt
     }
 
     /// Returns the prompt with a name. Once [`MAX_LOOKUPS`] names were looked up, further ones are
@@ -487,29 +529,36 @@ impl<'t> StackInput<'t> {
     }
 }
 
-/// Sets the input of each command, and extends its range to the end of the input.
-fn set_inputs<'t, T>(text: &'t str, invocations: &mut [Invocation<'t, T>]) {
+/// Adds the input of each command, up to the next stack. A mention has none.
+fn with_inputs<'t, T>(text: &'t str, raw: Vec<RawInvocation<'t, T>>) -> Vec<Invocation<'t, T>> {
+    let mut invocations = Vec::new();
     // Go backwards, because the input of a stack ends where the next stack starts.
     let mut next_stack_start = text.len();
     let mut stack_input: Option<StackInput<'t>> = None;
-    for invocation in invocations.iter_mut().rev() {
-        if invocation.form == InvocationForm::Mention {
+    for raw_invocation in raw.into_iter().rev() {
+        if raw_invocation.form == InvocationForm::Mention {
+            let no_input = StackInput {
+                text: "",
+                end: raw_invocation.name_end,
+            };
+            invocations.push(raw_invocation.with_input(no_input));
             continue;
         }
         // The last command of a stack determines the input. The commands before it share it.
         let input = match stack_input {
             Some(input) => input,
-            None => StackInput::in_range(text, invocation.range.end..next_stack_start),
+            None => StackInput::in_range(text, raw_invocation.name_end..next_stack_start),
         };
-        invocation.input = input.text;
-        invocation.range.end = input.end;
         stack_input = Some(input);
-        if invocation.form == InvocationForm::Command {
+        if raw_invocation.form == InvocationForm::Command {
             // This is the first command of the stack.
-            next_stack_start = invocation.range.start;
+            next_stack_start = raw_invocation.range_start;
             stack_input = None;
         }
+        invocations.push(raw_invocation.with_input(input));
     }
+    invocations.reverse();
+    invocations
 }
 
 /// Returns the words after colons and after the sign of a menu that may start an invocation, which
@@ -561,7 +610,8 @@ fn sign_at(text: &str, offset: usize, menu_sign: Option<char>) -> Option<Sign> {
         return None;
     }
     let before = &text[..offset];
-    if !may_precede_sign(before) && !may_precede_sign(before.trim_end_matches(is_ignored)) {
+    if !may_precede_sign(before) && !may_precede_sign(before.trim_end_matches(is_invisible_filler))
+    {
         return None;
     }
     let after = &text[offset + typed.len_utf8()..];
@@ -592,7 +642,7 @@ fn indentation_width(before_colon: &str) -> Option<usize> {
     for character in before_colon.chars() {
         if character.is_whitespace() && !character.is_control() {
             width += 1;
-        } else if !is_ignored(character) {
+        } else if !is_invisible_filler(character) {
             return None;
         }
     }
@@ -619,14 +669,14 @@ fn names_for_command(word: &str) -> Vec<&str> {
 
 /// Returns whether a character at the end of a command's word isn't part of its name.
 fn is_trailing(character: char) -> bool {
-    PUNCTUATION.contains(&character) || is_ignored(character)
+    PUNCTUATION.contains(&character) || is_invisible_filler(character)
 }
 
 /// Returns the names that a mention's word may start with, longest first: `style` for `style.)`,
 /// and only `v1.2` for `v1.2`.
 ///
 /// A name doesn't end in punctuation, and isn't a smiley. If a word has very many possible names,
-/// such as a text without spaces, returns the shortest of them.
+/// such as a text without spaces, returns at most the [`MAX_MENTION_NAMES`] shortest.
 fn names_for_mention(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (offset, character) in word.char_indices() {
@@ -638,7 +688,8 @@ fn names_for_mention(word: &str) -> Vec<&str> {
             names.push(&word[..offset]);
         }
     }
-    if word.len() <= MAX_MENTION_LENGTH && !ends_in_punctuation(word) {
+    let has_room = word.len() <= MAX_MENTION_LENGTH && names.len() < MAX_MENTION_NAMES;
+    if has_room && !ends_in_punctuation(word) {
         names.push(word);
     }
     names.retain(|name| may_be_name(name) && !is_smiley(name));
@@ -985,6 +1036,7 @@ mod tests {
                 "$review by $v1.2 and\nby $style.",
                 "review=by $v1.2 and\nby $style.",
             ),
+            ("codex", "$50 is too much, use $style.", "@style"),
             ("codex", "/review a, and see /style", ""),
             ("claude-code", "\n /review a\n:plan b", "review=a plan=b"),
             (
@@ -1170,6 +1222,7 @@ mod tests {
             (lines("\na ") + &lines("\n"), true, MAX_LOOKUPS, MAX_LOOKUPS),
             (format!("See :{}", ").".repeat(100_000)), true, 0, 0),
             (format!("See :ab{}", ")x".repeat(100_000)), false, 0, 8),
+            (format!("See :ab{}", ")x".repeat(20)), false, 0, 8),
             ("(:x".repeat(100_000), false, 0, 0),
             (format!("See ` {}", "`:style ".repeat(100_000)), false, 0, 0),
             (format!("a{}", " $x".repeat(100_000)), true, 0, 0),
@@ -1219,8 +1272,8 @@ mod tests {
             ),
         ) {
             let text = pieces.concat();
-            let is_ignored_before = |character: char| is_ignored(character) || (character.is_whitespace() && !character.is_control());
-            let lines = || text.split(is_line_end).map(|line| line.trim_start_matches(is_ignored_before));
+            let is_filler = |character: char| is_invisible_filler(character) || (character.is_whitespace() && !character.is_control());
+            let lines = || text.split(is_line_end).map(|line| line.trim_start_matches(is_filler));
             let mut rest = text.as_str();
             for Invocation { name, input, .. } in find_invocations(&text, COMMANDS, |_| Some(()), |_| false).invocations {
                 prop_assert!(lines().any(|line| begins_with_call(line, name)), "{name:?} in {text:?}");
@@ -1257,7 +1310,7 @@ mod tests {
                 prop_assert!(is_within(range.start, range.end), "{text:?}");
                 prop_assert!(begins_with_call(&text[range.clone()], name), "{text:?}");
                 prop_assert!(input.is_empty() && *name != "D", "{text:?}");
-                let before = text[..range.start].trim_end_matches(is_ignored).chars().next_back();
+                let before = text[..range.start].trim_end_matches(is_invisible_filler).chars().next_back();
                 let after = text[range.end..].chars().next();
                 prop_assert!(before.is_none_or(|it| it.is_whitespace() || OPENING.contains(&it)), "{text:?}");
                 let is_end = |it: char| it.is_whitespace() || CLOSING.contains(&it) || PUNCTUATION.contains(&it);

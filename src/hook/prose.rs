@@ -24,7 +24,7 @@ pub(super) struct Lines<'t> {
     /// The byte offset where the current line starts.
     pub(super) start: usize,
     /// The byte offset where the next line starts.
-    end: usize,
+    next_start: usize,
     /// Whether all lines before the current line are blank.
     pub(super) is_at_start_of_message: bool,
     /// Whether the current line is in a fenced code block, including its fences. A line with other
@@ -55,7 +55,7 @@ impl<'t> Lines<'t> {
             text,
             has_rare_line_ends: has_rare_line_ends(text),
             start: 0,
-            end: 0,
+            next_start: 0,
             is_at_start_of_message: true,
             is_fenced: false,
             open_fence: None,
@@ -67,22 +67,22 @@ impl<'t> Lines<'t> {
     /// Moves forward to the line that contains a byte offset, which must be less than the length of
     /// the text. Does nothing if that line isn't after the current one.
     pub(super) fn advance(&mut self, offset: usize) {
-        while self.end <= offset {
-            // `start..end` is still the previous line.
-            let is_blank = is_blank(&self.text[self.start..self.end]);
+        while self.next_start <= offset {
+            // `start..next_start` is still the previous line.
+            let is_blank = is_blank(&self.text[self.start..self.next_start]);
             self.is_at_start_of_message &= is_blank; // true before the first line, which is empty
             if is_blank || self.is_fenced {
-                self.paragraph_start = self.end;
+                self.paragraph_start = self.next_start;
             }
-            self.start = self.end;
-            self.end = self.start + self.line_length(self.start);
+            self.start = self.next_start;
+            self.next_start = self.start + self.line_length(self.start);
             self.update_fence();
         }
     }
 
     /// Updates `is_fenced` and `open_fence` for the current line.
     fn update_fence(&mut self) {
-        let line = &self.text[self.start..self.end];
+        let line = &self.text[self.start..self.next_start];
         if let Some(opening) = &self.open_fence {
             self.is_fenced = true;
             if opening.is_closed_by(line) {
@@ -101,13 +101,13 @@ impl<'t> Lines<'t> {
 
     /// Returns the rest of the current line from a byte offset on.
     pub(super) fn rest_from(&self, offset: usize) -> &'t str {
-        &self.text[offset..self.end]
+        &self.text[offset..self.next_start]
     }
 
     /// Returns whether a colon at a byte offset of the current line is in prose, i.e. not in code,
     /// a quotation, a link or a URL. The colon must follow whitespace or an opening bracket.
     pub(super) fn is_prose(&mut self, offset: usize) -> bool {
-        let line = &self.text[self.start..self.end];
+        let line = &self.text[self.start..self.next_start];
         let (before, after) = line.split_at(offset - self.start);
         if self.is_fenced || starts_code_or_quotation(before) {
             return false;
@@ -126,8 +126,11 @@ impl<'t> Lines<'t> {
     /// Returns whether a name after the sign of a menu, at a byte offset of the current line, can
     /// be in a sentence: the line has no other word with that sign, and doesn't look like a line
     /// of a program or a shell.
+    ///
+    /// The words of the line are counted again, because [`has_single_signed_word`] leaves out the
+    /// one at the start of the message: a name in the same line belongs to the input of that command.
     pub(super) fn is_menu_sentence(&self, sign: char, offset: usize) -> bool {
-        let line = &self.text[self.start..self.end];
+        let line = &self.text[self.start..self.next_start];
         let before = &self.text[self.start..offset];
         count_signed_words(line, sign) == 1
             && !line.contains('=')
@@ -149,7 +152,7 @@ impl<'t> Lines<'t> {
 
     /// Returns the byte offset where the current paragraph ends: before the next blank line.
     fn paragraph_end(&self) -> usize {
-        let mut end = self.end;
+        let mut end = self.next_start;
         while end < self.text.len() {
             let next = end + self.line_length(end);
             if is_blank(&self.text[end..next]) {
@@ -195,7 +198,7 @@ pub(super) fn is_line_end(character: char) -> bool {
 /// Returns whether a text consists of whitespace and invisible characters.
 fn is_blank(text: &str) -> bool {
     text.chars()
-        .all(|character| character.is_whitespace() || is_ignored(character))
+        .all(|character| character.is_whitespace() || is_invisible_filler(character))
 }
 
 /// Returns the text without invisible characters at its beginning, such as a zero-width space.
@@ -204,12 +207,12 @@ pub(super) fn trim_invisible_start(text: &str) -> &str {
     if text.starts_with(|first: char| first.is_ascii_graphic()) {
         return text;
     }
-    text.trim_start_matches(is_ignored)
+    text.trim_start_matches(is_invisible_filler)
 }
 
 /// Returns whether a character is ignored before a colon, a fence or `>`: it is invisible, but
 /// neither whitespace nor a control character.
-pub(super) fn is_ignored(character: char) -> bool {
+pub(super) fn is_invisible_filler(character: char) -> bool {
     let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
     let is_excluded = character.is_whitespace() || character.is_control();
     (is_joiner || is_invisible(character)) && !is_excluded
@@ -223,18 +226,26 @@ fn starts_code_or_quotation(start_of_line: &str) -> bool {
         || start_of_line.trim_start().starts_with('>')
 }
 
-/// Returns how many words outside of fenced code blocks start with the sign of a menu: variables in
-/// the case of `$`, as in `$HOME`, `${HOME}` and `$(ls)`, and absolute paths in the case of `/`.
-pub(super) fn count_signed_words_outside_fences(text: &str, sign: char) -> usize {
+/// Returns whether a message has exactly one word with the sign of a menu, outside of fenced code
+/// blocks and besides one at its start. If it has several, they are probably variables in the case
+/// of `$`, as in `$HOME`, `${HOME}` and `$(ls)`, and absolute paths in the case of `/`.
+pub(super) fn has_single_signed_word(text: &str, sign: char) -> bool {
+    let indentation = text.len() - text.trim_start().len();
+    let first_counted = if text[indentation..].starts_with(sign) {
+        indentation + sign.len_utf8()
+    } else {
+        indentation
+    };
     let mut lines = Lines::new(text);
     let mut count = 0;
-    while lines.end < text.len() {
-        lines.advance(lines.end);
-        if !lines.is_fenced {
-            count += count_signed_words(&text[lines.start..lines.end], sign);
+    while lines.next_start < text.len() {
+        lines.advance(lines.next_start);
+        let start = lines.start.max(first_counted);
+        if !lines.is_fenced && start < lines.next_start {
+            count += count_signed_words(&text[start..lines.next_start], sign);
         }
     }
-    count
+    count == 1
 }
 
 /// Returns how many words of a text start with the sign of a menu.
@@ -254,7 +265,8 @@ fn count_signed_words(text: &str, sign: char) -> usize {
     count
 }
 
-/// Words that start a line of a shell.
+/// Words that start a line of a shell. Some are also English: a sentence that begins with `make`,
+/// `find` or `test` mentions nothing, and its user has to type a colon.
 const SHELL_COMMANDS: &[&str] = &[
     "$", "alias", "cat", "cd", "chmod", "chown", "cp", "curl", "docker", "echo", "export", "find",
     "git", "grep", "kubectl", "ls", "make", "mkdir", "mv", "npm", "printf", "python", "read", "rm",
@@ -267,8 +279,8 @@ fn starts_with_shell_command(line: &str) -> bool {
     SHELL_COMMANDS.contains(&first)
 }
 
-/// Returns whether the last word of a text has only capital letters: a name that follows is part of
-/// a request or a query, as in `"GET /users` and `WHERE id > $id`.
+/// Returns whether the last word of a text consists of at least three capital letters: a name that
+/// follows is part of a request or a query, as in `"GET /users` and `WHERE id > $id`.
 fn ends_in_capitals(text: &str) -> bool {
     let word = text.split_whitespace().next_back().unwrap_or_default();
     let word = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());

@@ -430,8 +430,8 @@ fn a_misspelled_name_at_the_start_of_a_message_is_asked_about_in_one_line() {
         let question = format!("no prompt is named `{name}`; did you mean {meant}?");
         assert_eq!(answer["systemMessage"], question);
         let context = format!(
-            "The user's message begins with `:{name}`, but {question} Ask the user this first, unless the message is clearly no \
-             command."
+            "The user's message begins with `:{name}`, but {question} Ask the user this first, unless it is clear that no \
+             command was meant."
         );
         assert_eq!(answer["hookSpecificOutput"]["additionalContext"], context);
     }
@@ -690,6 +690,31 @@ fn an_expansion_over_the_limit_of_the_agent_is_left_to_the_tool() {
 
     let pasted = format!(":research {}", "word ".repeat(200_000));
     assert!(context(&client, &pasted).unwrap().contains(too_long));
+}
+
+#[test]
+fn a_mention_over_the_limit_is_called_without_input() {
+    let client = client().prompt("long.md", "x".repeat(10_000));
+    let context = context_for(&client, "claude-code", "UserPromptSubmit", "By :long");
+    assert_eq!(
+        context.unwrap(),
+        "In the user's message, `:long` stands for a stored prompt, whose text is longer than this agent accepts from a hook. \
+         Before you answer, call the tool expand_prompt with this name, and an empty text as `input`. The message says what to \
+         do with the text that it returns. If there is no such tool, tell the user that the prompt is too long for the hook."
+    );
+}
+
+#[test]
+fn the_error_of_a_broken_prompt_is_in_the_context_even_if_little_else_fits() {
+    let broken = "b".repeat(200); // so that the path in the error is longer than a request
+    let message = format!(":long\n:{broken}");
+    for length in (8_000..10_000).step_by(200) {
+        let client = client()
+            .prompt("long.md", "x".repeat(length))
+            .prompt(&format!("{broken}.md"), "---\n");
+        let context = context_for(&client, "claude-code", "UserPromptSubmit", &message).unwrap();
+        assert_contains(&context, "names a stored prompt that cannot be read. ");
+    }
 }
 
 #[test]

@@ -761,9 +761,7 @@ fn what_only_the_server_can_render_is_expanded_there() {
     }
     assert!(expanded_there(&server, "map", "").contains("North"));
     service.requests();
-    assert!(
-        hook(&person, ":brief on=Monday").contains("which a service renders when it is asked for")
-    );
+    assert!(hook(&person, ":brief on=Monday").contains("which a service renders on request"));
     output(person.run(["explain", "brief", "on=Monday"], ""));
     assert_eq!(service.requests(), []);
 }
