@@ -448,6 +448,13 @@ impl View {
         sources.any(|source| source.about().layer.waits_for_server())
     }
 
+    /// Returns whether some of the prompts are the team's. Then looking up an unknown name waits for
+    /// the team's server.
+    pub fn has_team(&self) -> bool {
+        let mut sources = self.sources();
+        sources.any(|source| source.about().layer == Layer::TEAM)
+    }
+
     /// Returns the folders and documents that contain the prompts. They may not exist.
     pub fn paths(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();

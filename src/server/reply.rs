@@ -75,7 +75,7 @@ impl Outcome {
     ) -> Result<Outcome, Failure> {
         match view.find_known(&name) {
             Ok(found) => Outcome::run_or_defer(found.layer, move || work(&found)),
-            Err(error) if !view.waits_for_servers() => Err(to_failure(&view, &name, error)),
+            Err(error) if !view.has_team() => Err(to_failure(&view, &name, error)),
             Err(_) => Ok(Outcome::Deferred(Box::new(move || {
                 let result = view.find(&name);
                 work(&result.map_err(|error| to_failure(&view, &name, error))?)

@@ -402,6 +402,21 @@ fn a_service_that_hangs_delays_no_request_but_for_other_services() {
         json!({"command": "own2"}).to_string(),
     );
     assert!(local.text().contains("Mine, too."), "{}", local.text());
+    let unknown = server.send(
+        "POST",
+        "/api/expand",
+        &[("Content-Type", "application/json")],
+        json!({"command": "unknown"}).to_string(),
+    );
+    assert_eq!(unknown.status, 404);
+    let event = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":own2"});
+    let hook = server.send(
+        "POST",
+        "/api/hook/qwen",
+        &[("Content-Type", "application/json")],
+        event.to_string(),
+    );
+    assert!(hook.text().contains("Mine, too."), "{}", hook.text());
     assert!(arrival.try_recv().is_err(), "a call has ended before");
     (0..72).for_each(|_| release.send(()).unwrap());
     for mut call in calls {

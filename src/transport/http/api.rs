@@ -300,9 +300,11 @@ async fn run_on_threads(route: &'static Route, request: ApiRequest) -> JsonResul
 /// from there, or a message that may name any prompt.
 async fn may_wait_for_server(request: &ApiRequest, purpose: Purpose) -> Result<bool, Refusal> {
     let view = request.view();
-    let may_have_to_wait = view.waits_for_servers();
-    if !may_have_to_wait || matches!(purpose, Purpose::Hook) {
-        return Ok(may_have_to_wait);
+    if matches!(purpose, Purpose::Hook) {
+        return Ok(view.has_team()); // a hook calls no service
+    }
+    if !view.waits_for_servers() {
+        return Ok(false);
     }
     let (name, body) = (request.name.clone(), request.body.clone());
     let threads = &request.context.app.threads.reads;
@@ -313,7 +315,7 @@ async fn may_wait_for_server(request: &ApiRequest, purpose: Purpose) -> Result<b
             };
             match view.find_known(&command) {
                 Ok(found) => found.layer.waits_for_server(),
-                Err(_) => true, // the team's server may know the prompt
+                Err(_) => view.has_team(), // whose server may know the prompt
             }
         })
         .await
