@@ -59,7 +59,7 @@ impl Hook {
     fn typed_text<'e>(&self, event: &'e Value) -> Option<&'e str> {
         let text = match self.dialect {
             HookDialect::ClaudeCode if event["hook_event_name"] == self.event => {
-                unfolded_submission(event).or(event.get("prompt"))
+                typed_text_of_qwen(event)
             }
             // The event has no name. Other events have no such key.
             HookDialect::CopilotCli if event.get("transformedPrompt").is_some() => {
@@ -150,23 +150,36 @@ impl SkillEntry<'_> {
     }
 }
 
-/// Returns what the user typed into Qwen Code, in whose events `prompt` may contain the text of a
-/// skill instead. Returns `None` for other agents, and if a pasted text is folded: only `prompt`
-/// contains it then.
-fn unfolded_submission(event: &Value) -> Option<&Value> {
-    let submitted = event.get("submitted_prompt")?;
-    let is_folded = submitted.as_str()?.contains("[Pasted Content ");
-    (!is_folded).then_some(submitted)
+/// Returns what the user typed into Qwen Code: in its events, `prompt` may contain the text of a
+/// skill instead. Returns `prompt` if `submitted_prompt` has a placeholder for a pasted text, and
+/// for the other agents of this dialect.
+fn typed_text_of_qwen(event: &Value) -> Option<&Value> {
+    match event.get("submitted_prompt") {
+        Some(Value::String(text)) if !text.contains("[Pasted Content ") => {
+            event.get("submitted_prompt")
+        }
+        _ => event.get("prompt"),
+    }
 }
 
-/// Returns a text that pi sends as it is. If the text begins with the name of one of pi's prompt
-/// templates, pi would put all that follows into the template, without line breaks: a space prevents
-/// that for an entry of ours, and `None` is for all others. pi keeps what follows a skill.
+/// Returns a text that pi sends as it is. If the text calls a template, pi would put all that
+/// follows into the template, without line breaks: a space prevents that for an entry of ours, and
+/// `None` is for all others.
 fn unexpanded_by_pi(text: String, calls_menu_entry: bool) -> Option<String> {
-    if !text.starts_with('/') || text.starts_with("/skill:") {
+    if !may_call_template_of_pi(&text) {
         return Some(text);
     }
     calls_menu_entry.then(|| format!(" {text}"))
+}
+
+/// Returns whether a text begins like the name of a template of pi: `/` and a word without another
+/// `/`, which a path has. After the name of a skill, pi keeps the text.
+fn may_call_template_of_pi(text: &str) -> bool {
+    let Some(text_after_slash) = text.strip_prefix('/') else {
+        return false;
+    };
+    let word = text_after_slash.split(char::is_whitespace).next();
+    word.is_some_and(|word| !word.is_empty() && !word.contains('/') && !word.starts_with("skill:"))
 }
 
 #[cfg(test)]
@@ -231,6 +244,12 @@ mod tests {
     fn no_template_of_pi_gets_a_context_as_its_arguments() {
         for (text, calls_menu_entry, want) in [
             ("/review :style", false, None),
+            (
+                "/home/me/a.log :style",
+                false,
+                Some("/home/me/a.log :style\n\ntext"),
+            ),
+            ("/ :style", false, Some("/ :style\n\ntext")),
             ("/research x", true, Some(" /research x\n\ntext")),
             ("/skill:a :style", false, Some("/skill:a :style\n\ntext")),
         ] {

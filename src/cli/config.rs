@@ -289,6 +289,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
         folder: path.parent().unwrap_or(path),
         is_own: is_users_own(path),
         problems: Vec::new(),
+        menus_error: None,
     };
     let mut keys = KeyValues::default();
     reader.read_table(document.as_table(), &KEYS, &mut keys);
@@ -302,6 +303,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
         settings.team = reader.read_team(document.as_table(), keys.team);
         settings.openapi = reader.read_documents(document.as_table());
     }
+    settings.menus_error = reader.menus_error.map(|error| error.in_file(path));
     for diagnostic in reader.problems {
         settings.problems.push(diagnostic.in_file(path));
     }
@@ -319,6 +321,8 @@ struct Reader<'t> {
     /// Whether nobody but the user can have written the file.
     is_own: bool,
     problems: Vec<Diagnostic>,
+    /// The last of the problems with the settings of menus.
+    menus_error: Option<Diagnostic>,
 }
 
 impl Reader<'_> {
@@ -336,6 +340,9 @@ impl Reader<'_> {
             };
             if let Err(message) = (key.set)(target, &value) {
                 self.report(item.span(), message, "correct it, or delete the line");
+                if [MENUS, MENUS_ALL, MENUS_ONLY].contains(&name) {
+                    self.menus_error = self.problems.last().cloned();
+                }
             }
         }
     }

@@ -136,6 +136,7 @@ impl Install {
             let planned = changes.planned_agents();
             let source = load_source(&self.config);
             let menus = with_agents(&source.settings.menus, &planned);
+            warn_of_invalid_menus(&source, reporter);
             changes.menus = plan_menus(&source, menus, &planned, system)?;
         }
         let is_written = self.selection.preview_and_write(
@@ -224,6 +225,13 @@ fn load_source(options: &ConfigOptions) -> PromptSource {
     source
 }
 
+/// Warns that menus stay as they are, because the settings don't say what should be in them.
+fn warn_of_invalid_menus(source: &PromptSource, reporter: &Reporter) {
+    if let Some(error) = &source.settings.menus_error {
+        reporter.warn(&format!("agents' menus stay as they are: {error}"));
+    }
+}
+
 /// Plans the changes of the menus of `agents`. Returns `None` if there are none, or if the settings
 /// file can't say which menus there are: it is broken, read-only, inside a project, or not used.
 fn plan_menus(
@@ -234,7 +242,8 @@ fn plan_menus(
 ) -> anyhow::Result<Option<MenuChanges>> {
     let has_menu = agents.iter().any(|agent| agent.menu.is_some());
     let can_be_kept = config::path(&source.config).is_some_and(|path| is_users_own(&path));
-    if !has_menu || !can_be_kept || source.settings.is_unusable {
+    let is_invalid = source.settings.is_unusable || source.settings.menus_error.is_some();
+    if !has_menu || !can_be_kept || is_invalid {
         return Ok(None);
     }
     let changes = MenuChanges::plan(source, menus, agents, system)?;
@@ -314,6 +323,7 @@ impl Uninstall {
             };
             let source = load_source(&ConfigOptions::default());
             let menus = without_agents(&source.settings.menus, leaving);
+            warn_of_invalid_menus(&source, reporter);
             changes.menus = plan_menus(&source, menus, leaving, system)?;
         }
         if self.selection.all && registered.is_empty() && changes.is_empty() {

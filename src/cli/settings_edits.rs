@@ -58,18 +58,28 @@ pub(super) fn set_trusted(path: &Path, roots: &[String]) -> anyhow::Result<()> {
     Ok(file.write()?)
 }
 
-/// Returns a settings file with these settings of menus, which is not written yet. Keys with their
-/// default values are removed.
+/// Returns a settings file with these settings of menus, which is not written yet. The file has the
+/// `current` ones: a key stays as it is written if its value doesn't change. A key whose new value
+/// is the default is removed.
 ///
 /// # Errors
 /// Fails if the file is inside a project, can't be read, or isn't valid TOML.
-pub(super) fn with_menus(path: PathBuf, menus: &MenuSettings) -> anyhow::Result<ConfigFile> {
-    let names: Array = menus.agents.iter().map(|agent| agent.name).collect();
-    let values = [
-        (MENUS, (!names.is_empty()).then(|| Value::from(names))),
-        (MENUS_ALL, menus.all.then(|| Value::from(true))),
-        (MENUS_ONLY, menus.only.as_ref().map(Value::from)),
-    ];
+pub(super) fn with_menus(
+    path: PathBuf,
+    current: &MenuSettings,
+    menus: &MenuSettings,
+) -> anyhow::Result<ConfigFile> {
+    let mut values = Vec::new();
+    if menus.agents != current.agents {
+        let names: Array = menus.agents.iter().map(|agent| agent.name).collect();
+        values.push((MENUS, (!names.is_empty()).then(|| Value::from(names))));
+    }
+    if menus.all != current.all {
+        values.push((MENUS_ALL, menus.all.then(|| Value::from(true))));
+    }
+    if menus.only != current.only {
+        values.push((MENUS_ONLY, menus.only.as_ref().map(Value::from)));
+    }
     with_values(path, values)
 }
 
@@ -81,7 +91,7 @@ pub(super) fn with_menus(path: PathBuf, menus: &MenuSettings) -> anyhow::Result<
 /// Fails if the file is inside a project, can't be read, or isn't valid TOML.
 #[cfg(feature = "openapi")]
 pub(super) fn with_team(path: PathBuf, url: Option<&str>) -> anyhow::Result<ConfigFile> {
-    let values = [
+    let values = vec![
         (TEAM, url.map(Value::from)),
         (TEAM_TOKEN_FILE, None),
         (TEAM_TOKEN_VARIABLE, None),
@@ -91,9 +101,10 @@ pub(super) fn with_team(path: PathBuf, url: Option<&str>) -> anyhow::Result<Conf
 
 /// Returns a settings file with these values of keys, which is not written yet. Keys without a
 /// value are removed. If nothing else is in the file, it is deleted.
-fn with_values(path: PathBuf, values: [(&str, Option<Value>); 3]) -> anyhow::Result<ConfigFile> {
-    if !is_users_own(&path) {
-        let [(key, _), ..] = values;
+fn with_values(path: PathBuf, values: Vec<(&str, Option<Value>)>) -> anyhow::Result<ConfigFile> {
+    if let Some((key, _)) = values.first()
+        && !is_users_own(&path)
+    {
         bail!(
             "{} is inside a project, where `{key}` is ignored; leave out --config",
             output::full_path(&path)
@@ -113,18 +124,18 @@ fn with_values(path: PathBuf, values: [(&str, Option<Value>); 3]) -> anyhow::Res
 }
 
 /// Returns the text of a settings file in which a key has this value, or is missing if there is
-/// none. A key that has the value already stays as it is written.
+/// none. A string that is the same already stays as it is written.
 fn with_key(text: &str, key: &str, value: Option<Value>) -> Result<String, TomlError> {
     let Some(value) = value else {
         let remaining_text = text_without_key(text, key)?;
         return Ok(remaining_text.unwrap_or_else(|| text.to_owned()));
     };
     let mut document: DocumentMut = text.parse()?;
-    let old = document.get(key).and_then(Item::as_value);
-    let is_same = old.is_some_and(|old| old.to_string().trim() == value.to_string().trim());
-    if !is_same {
-        set_keeping_comments(document.as_table_mut(), key, value);
+    let old = document.get(key).and_then(Item::as_str);
+    if old.is_some() && old == value.as_str() {
+        return Ok(text.to_owned());
     }
+    set_keeping_comments(document.as_table_mut(), key, value);
     Ok(document.to_string())
 }
 

@@ -73,6 +73,9 @@ pub(super) struct LoadedSettings {
     pub(super) serve: Serve,
     /// Which agents' menus get entries for prompts.
     pub(super) menus: MenuSettings,
+    /// The error in the settings of menus, if there is one. Then it is unknown which entries to
+    /// remove.
+    pub(super) menus_error: Option<Diagnostic>,
     /// Which projects the user trusts; `None` without a settings file.
     pub(super) trust: Option<Arc<Trust>>,
     /// The path of the user's `packs.lock`, next to the settings file; `None` without a settings

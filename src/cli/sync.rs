@@ -154,7 +154,8 @@ impl MenuChanges {
     /// in the settings get no entries, and lose those that they have.
     ///
     /// # Errors
-    /// Fails if there is no settings file to use, or if it can't be read.
+    /// Fails if there is no settings file to use, if it can't be read, or if its menus are invalid:
+    /// entries and settings would be lost.
     pub(super) fn plan(
         source: &PromptSource,
         settings: MenuSettings,
@@ -163,6 +164,9 @@ impl MenuChanges {
     ) -> anyhow::Result<MenuChanges> {
         let path = config::path(&source.config)
             .context("no settings file is used; leave out --no-config")?;
+        if let Some(error) = &source.settings.menus_error {
+            bail!("{error}");
+        }
         let library = library_id(&path);
         let view = source.library().view();
         let prompts = settings.prompts(&view);
@@ -181,7 +185,7 @@ impl MenuChanges {
                 _ => {}
             }
         }
-        let file = settings_edits::with_menus(path, &settings)?;
+        let file = settings_edits::with_menus(path, &source.settings.menus, &settings)?;
         Ok(MenuChanges {
             settings,
             plans,

@@ -96,6 +96,39 @@ fn what_a_selection_says_is_kept() {
 }
 
 #[test]
+fn settings_that_mean_the_same_stay_as_they_are_written() {
+    let user = user();
+    let config = "builtin = false\r\nmenus-all = false\r\nmenus-only = 'git/*'\r\n\
+                  menus = ['claude',\r\n  \"codex\"]";
+    user.put(CONFIG, config);
+    user.words("sync --yes");
+    assert!(user.path(".claude/skills/git-commit/SKILL.md").exists());
+    let checked = user.words("sync codex --only git/* --check");
+    assert!(checked.status.success(), "{checked:?}");
+    assert_eq!(user.text(CONFIG), config);
+}
+
+#[test]
+fn an_error_in_the_settings_of_menus_loses_neither_entries_nor_settings() {
+    let user = user();
+    user.words("sync codex claude-code --yes");
+    let config = user.text(CONFIG).replace("\"codex\"", "\"codx\"");
+    user.put(CONFIG, &config);
+    for (line, want, code) in [
+        ("sync --yes", "`codx` is no agent with a menu", 1),
+        ("sync codex --yes", "`codx` is no agent with a menu", 1),
+        ("install codex --yes", "agents' menus stay as they are", 0),
+        ("uninstall codex --yes", "agents' menus stay as they are", 0),
+    ] {
+        let ran = user.words(line);
+        assert_contains(&ran.stderr, want);
+        assert_eq!(ran.status.code(), Some(code), "{line}: {ran:?}");
+        assert!(user.path(NOTES).exists(), "{line}");
+        assert_eq!(user.text(CONFIG), config, "{line}");
+    }
+}
+
+#[test]
 fn an_agent_without_a_menu_to_write_to_is_an_error() {
     let user = user();
     let ran = user.words("sync gemini --yes");

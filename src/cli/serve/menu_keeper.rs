@@ -1,6 +1,6 @@
 //! Adds and updates entries in agents' menus while the server runs.
 
-use crate::agents::System;
+use crate::agents::{Agent, System};
 use crate::cli::agent_names::system;
 use crate::cli::config;
 use crate::cli::source_options::PromptSource;
@@ -21,7 +21,8 @@ pub(super) struct MenuKeeper {
     settings: MenuSettings,
     library_id: String,
     system: System,
-    /// The prompts of the last update.
+    /// The prompts of the last update without errors, so that a change of something else, such as
+    /// the text of a prompt, doesn't read all menus again.
     last_prompts: Mutex<Option<Vec<MenuPrompt>>>,
 }
 
@@ -44,32 +45,45 @@ impl MenuKeeper {
 
     /// Adds and updates entries, if any prompt has changed since the last update.
     fn update(&self) {
+        // The lock comes first: of two threads, the later one must not have the older view.
+        let mut last_prompts = lock(&self.last_prompts);
         let view = self.library.view();
         if !view.problems().is_empty() {
             return;
         }
         let prompts = self.settings.prompts(&view);
-        let mut last_prompts = lock(&self.last_prompts);
         if last_prompts.as_ref() == Some(&prompts) {
             return;
         }
+        let mut is_done = true;
         for agent in &self.settings.agents {
-            let plan = MenuPlan::new(agent, &prompts, &self.system, &self.library_id);
-            if let Some(Ok(plan)) = plan
-                && plan.is_agent_here()
-            {
-                let result = plan.without_removals().apply();
-                tracing::info!(
-                    agent = agent.name,
-                    written = result.written,
-                    "updated the menu"
-                );
-                for error in result.errors {
-                    tracing::warn!("{error}");
-                }
-            }
+            is_done &= self.update_menu(agent, &prompts);
         }
-        *last_prompts = Some(prompts);
+        *last_prompts = is_done.then_some(prompts);
+    }
+
+    /// Adds and updates the entries of an agent. Returns whether there were no errors.
+    fn update_menu(&self, agent: &'static Agent, prompts: &[MenuPrompt]) -> bool {
+        let plan = match MenuPlan::new(agent, prompts, &self.system, &self.library_id) {
+            None => return true,
+            Some(Ok(plan)) => plan,
+            Some(Err(error)) => {
+                tracing::warn!("{error}");
+                return false;
+            }
+        };
+        if !plan.is_agent_here() {
+            return true;
+        }
+        let result = plan.without_removals().apply();
+        if result.written > 0 {
+            let written = result.written;
+            tracing::info!(agent = agent.name, written, "updated the menu");
+        }
+        for error in &result.errors {
+            tracing::warn!("{error}");
+        }
+        result.errors.is_empty()
     }
 }
 
@@ -79,10 +93,11 @@ impl Listener for MenuKeeper {
     }
 }
 
-/// Standard output that starts a [`MenuKeeper`] as soon as something is written, so that no answer
-/// before has to wait.
+/// Standard output that starts a [`MenuKeeper`] after the first answer. The first answer is sent
+/// before the keeper starts, so it never waits for it.
 pub(super) struct OutputWithKeeper<W> {
     output: W,
+    /// Keeps the listener alive: the server has only a weak reference to it.
     keeper: Option<Arc<MenuKeeper>>,
     /// The server that notifies the keeper, until the keeper is started.
     waiting_server: Option<Server>,
