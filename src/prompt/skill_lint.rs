@@ -1,7 +1,9 @@
 //! Warnings about skills that break the rules of agentskills.io, which agents enforce to different
 //! degrees.
 
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, Position};
+use super::format::yaml::{self, Value};
+use super::limits::MAX_YAML_SIZE;
 use super::model::{IgnoredKey, Prompt};
 use super::skill_name::{MAX_SKILL_NAME, hyphenated, is_agentskills_name};
 use crate::wording::{quoted, with_commas};
@@ -9,7 +11,7 @@ use crate::wording::{quoted, with_commas};
 /// The maximum length of a skill's description, in characters.
 const MAX_SKILL_DESCRIPTION: usize = 1024;
 
-/// The maximum length of what a skill says about its compatibility, in characters.
+/// The maximum length of a skill's `compatibility`, in characters.
 const MAX_SKILL_COMPATIBILITY: usize = 500;
 
 /// Returns a warning for each rule of agentskills.io that a skill breaks, with what agents do with
@@ -18,7 +20,7 @@ pub(super) fn skill_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
     // Only skills tell the agent which folder they are in.
     let is_skill = prompt.has_base_directory_line;
     if !is_skill {
-        return lower_case_warning(prompt).into_iter().collect();
+        return misnamed_skill_warning(prompt).into_iter().collect();
     }
     let mut warnings = Vec::new();
     warnings.extend(name_warning(prompt));
@@ -28,34 +30,61 @@ pub(super) fn skill_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
 }
 
 /// Returns a warning about a `name` that is missing, differs from the folder's name, or isn't
-/// allowed. Following the fix mends all of that.
+/// allowed.
 fn name_warning(prompt: &Prompt) -> Option<Diagnostic> {
     // A prompt is called by the name of its folder, so the key `name` is among those without effect.
     let folder = last_segment(&prompt.name);
-    let mut fix = format!("write `name: {}`", to_skill_name(folder));
-    if !is_agentskills_name(folder) {
-        fix += ", and give the folder the same name";
-    }
     let Some(name_key) = find_key(prompt, "name") else {
-        let message = "the skill has no `name`, so opencode does not load it";
-        return Some(Diagnostic::warning(None, message, fix));
+        return Some(missing_name_warning(folder));
     };
     let name = text_of(name_key);
-    let message = if name != folder {
-        format!(
-            "the skill's `name` is {}, but its folder is {}: Codex knows only the `name`, and this program only the folder",
-            quoted(name),
-            quoted(folder)
-        )
-    } else if !is_agentskills_name(name) {
-        format!(
-            "some agents do not load or cannot call the skill {}: a name has lower-case letters, digits and single hyphens, at most {MAX_SKILL_NAME} in all",
-            quoted(name)
-        )
+    if name != folder {
+        return Some(different_name_warning(&name, folder, name_key.position));
+    }
+    if !is_agentskills_name(folder) {
+        return Some(forbidden_name_warning(folder, name_key.position));
+    }
+    None
+}
+
+fn missing_name_warning(folder: &str) -> Diagnostic {
+    let message = "the skill has no `name`, so opencode does not load it";
+    Diagnostic::warning(None, message, name_fix(folder))
+}
+
+fn different_name_warning(name: &str, folder: &str, position: Position) -> Diagnostic {
+    let message = format!(
+        "the skill's `name` is {}, but its folder is {}: Codex knows only the `name`, and this program only the folder",
+        quoted(name),
+        quoted(folder)
+    );
+    Diagnostic::warning(Some(position), message, name_fix(folder))
+}
+
+/// Returns a warning about a name that agentskills.io doesn't allow.
+fn forbidden_name_warning(name: &str, position: Position) -> Diagnostic {
+    let message = format!(
+        "some agents do not load or cannot call the skill {}: a name has lower-case letters, digits and single hyphens, and at most {MAX_SKILL_NAME} characters",
+        quoted(name)
+    );
+    Diagnostic::warning(Some(position), message, name_fix(name))
+}
+
+/// Returns the fix that gives a skill and its folder the same name, which agentskills.io allows.
+fn name_fix(folder: &str) -> String {
+    if is_agentskills_name(folder) {
+        return format!("write `name: {folder}`");
+    }
+    let name = hyphenated(folder);
+    if is_agentskills_name(&name) {
+        return format!("write `name: {name}`, and give the folder the same name");
+    }
+    let choice = if name.is_empty() {
+        "a name with letters from `a` to `z`"
     } else {
-        return None;
+        "a shorter name"
     };
-    Some(Diagnostic::warning(Some(name_key.position), message, fix))
+    format!("choose {choice}, write it as `name: …`, and give the folder the same name")
 }
 
 /// Returns the last segment of a name: `pdf` for `team/pdf`.
@@ -71,29 +100,26 @@ fn find_key<'p>(prompt: &'p Prompt, key: &str) -> Option<&'p IgnoredKey> {
         .find(|ignored| ignored.key == key)
 }
 
-/// Returns the value of a key without the quotes that it may have in the file.
-fn text_of(ignored: &IgnoredKey) -> &str {
-    ignored.value.trim_matches('"')
-}
-
-/// Makes a name that agentskills.io allows, except for its length: `a--b` becomes `a-b`. Returns
-/// `…` if the text has no letters and digits of ASCII.
-fn to_skill_name(text: &str) -> String {
-    let name = hyphenated(text);
-    if name.is_empty() {
-        return "…".to_owned();
+/// Returns the value of a key without the quotes and escapes that it may have in the file.
+fn text_of(ignored: &IgnoredKey) -> String {
+    let first_line = 1; // arbitrary, because no position is used
+    let mut budget = MAX_YAML_SIZE;
+    if let Ok(node) = yaml::parse(&ignored.value, first_line, &mut budget)
+        && let Value::Scalar { text, .. } = node.value
+    {
+        return text;
     }
-    name
+    ignored.value.clone()
 }
 
 /// Warns about a `description` that is missing or too long.
 fn description_warning(prompt: &Prompt) -> Option<Diagnostic> {
-    let description = prompt.description.as_deref().unwrap_or_default();
     if prompt.is_description_derived {
         let message = "the skill has no `description`, so Codex, opencode and pi do not load it";
         let fix = "write `description: …` with what it does and when to use it";
         return Some(Diagnostic::warning(None, message, fix));
     }
+    let description = prompt.description.as_deref().unwrap_or_default();
     let length = description.chars().count();
     if length <= MAX_SKILL_DESCRIPTION {
         return None;
@@ -123,7 +149,7 @@ fn compatibility_warning(prompt: &Prompt) -> Option<Diagnostic> {
 }
 
 /// Warns about a file such as `pdf/skill.md` that is a prompt, but has the key `name` of a skill.
-fn lower_case_warning(prompt: &Prompt) -> Option<Diagnostic> {
+fn misnamed_skill_warning(prompt: &Prompt) -> Option<Diagnostic> {
     let is_in_folder = prompt.name.contains('/');
     let is_called_skill = last_segment(&prompt.name).eq_ignore_ascii_case("skill");
     if !is_in_folder || !is_called_skill || find_key(prompt, "name").is_none() {
@@ -162,12 +188,20 @@ mod tests {
         assert!(warnings("pdf-2", "name: \"pdf-2\"\ndescription: D").is_empty());
         let differs = "2:1: the skill's `name` is `Other Name`, but its folder is `foo`: Codex knows only the `name`, and \
                        this program only the folder; write `name: foo`";
-        let invalid = |name: &str, valid: &str| {
+        let rename = "write it as `name: …`, and give the folder the same name";
+        let forbidden = |name: &str| {
             format!(
-                "2:1: some agents do not load or cannot call the skill `{name}`: a name has lower-case letters, \
-                 digits and single hyphens, at most 64 in all; write `name: {valid}`, and give the folder the same name"
+                "some agents do not load or cannot call the skill `{name}`: a name has lower-case letters, \
+                 digits and single hyphens, and at most 64 characters"
             )
         };
+        let invalid = |name: &str, valid: &str| {
+            format!(
+                "2:1: {}; write `name: {valid}`, and give the folder the same name",
+                forbidden(name)
+            )
+        };
+        let long = "a".repeat(70);
         for (length, count) in [(64, 0), (65, 1)] {
             let name = "a".repeat(length);
             assert_eq!(
@@ -200,6 +234,26 @@ mod tests {
                 "foo",
                 &format!("name: foo\ndescription: D\ncompatibility: {}", "c".repeat(500)),
                 vec![],
+            ),
+            (
+                "foo",
+                "name: 'say \"hi\"'\ndescription: D",
+                vec!["2:1: the skill's `name` is `say \"hi\"`, but its folder is `foo`: Codex knows only the `name`, and this \
+                      program only the folder; write `name: foo`"
+                    .to_owned()],
+            ),
+            (
+                &long,
+                &format!("name: {long}\ndescription: D"),
+                vec![format!("2:1: {}; choose a shorter name, {rename}", forbidden(&format!("{}…", &long[..60])))],
+            ),
+            (
+                "要約",
+                "name: 要約\ndescription: D",
+                vec![format!(
+                    "2:1: {}; choose a name with letters from `a` to `z`, {rename}",
+                    forbidden("要約")
+                )],
             ),
             (
                 "foo",
