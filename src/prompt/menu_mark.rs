@@ -53,7 +53,7 @@ impl MenuMark {
     /// Returns the mark of an entry, given its text. Returns `None` if prompt-expander has not
     /// written it.
     pub fn parse(text: &str) -> Option<MenuMark> {
-        let frontmatter = text.strip_prefix("---\n")?.split("\n---\n").next()?;
+        let frontmatter = text.strip_prefix("---\n")?.split_once("\n---\n")?.0;
         let line_start = format!("  {MARK_KEY}: ");
         let value = frontmatter
             .lines()
@@ -87,5 +87,7 @@ mod tests {
         assert_eq!(MenuMark::parse(&text), Some(mark));
         assert_eq!(MenuMark::parse(&format!("---\nname: x\n---\n{yaml}")), None);
         assert_eq!(MenuMark::parse(&yaml), None);
+        let without_end = format!("---\nname: x\n{yaml}");
+        assert_eq!(MenuMark::parse(&without_end), None);
     }
 }
