@@ -236,6 +236,7 @@ mod tests {
             ("title: &co works", "&co", "write `title: \"&co works\"`"),
             ("choices:\n- C\n- F #", "#", "write `- \"F #\"`"),
             ("choices:\n  - #a", "#a", "write `- \"#a\"`"),
+            ("choices:\n  - -v #1", "#1", "write `- \"-v #1\"`"),
             ("a: |\n  x #1\nb: y #2", "#2", "write `b: \"y #2\"`"),
             ("a:\n  b c\n  d #2", "#2", "write `a: \"b c d #2\"`"),
             (
@@ -269,6 +270,7 @@ mod tests {
             "arguments: # two\n- name: a",
             "title: # below\n  Text",
             "title: Review: the #12",
+            "title: T\n--flag: x #1",
             "title: T\n  # one\ntags: [\n  a, # two\n  'it''s #3',\n  b!&c\n]",
             "title: \"say \\\"hi\\\" #1\"",
             "arguments:\n  # one\n  - name: a\n  # two\n",

@@ -90,34 +90,42 @@ impl<'t> FlowReader<'t> {
         }
     }
 
-    /// Reads a map after its opening brace.
+    /// Reads a map after its opening brace. A comma may come before the closing one.
     fn read_map(&mut self, max_depth: usize) -> Option<FlowValue<'t>> {
         let mut fields = Vec::new();
         while !self.skip('}') {
-            let (key, rest) = self.rest.split_once(':')?;
-            let key = key.trim();
-            if !yaml::is_plain(key) {
-                return None;
+            fields.push(self.read_field(max_depth)?);
+            if self.skip('}') {
+                return Some(FlowValue::Map(fields));
             }
-            self.rest = rest.trim_start();
-            let value = self.read_value(max_depth)?;
-            fields.push(FlowField { key, value });
-            let is_last = !self.skip(',');
-            if is_last && !self.rest.starts_with('}') {
+            if !self.skip(',') {
                 return None;
             }
         }
         Some(FlowValue::Map(fields))
     }
 
-    /// Reads a value up to the next comma or bracket that is not in its quotes.
+    /// Reads a key of a map with its value.
+    fn read_field(&mut self, max_depth: usize) -> Option<FlowField<'t>> {
+        let (key, rest) = self.rest.split_once(':')?;
+        let key = key.trim();
+        if !yaml::is_plain(key) {
+            return None;
+        }
+        self.rest = rest.trim_start();
+        let value = self.read_value(max_depth)?;
+        Some(FlowField { key, value })
+    }
+
+    /// Reads a value up to the next comma or bracket that is not in its quotes, and the blanks
+    /// after it.
     fn read_scalar(&mut self) -> &'t str {
         let length = match quoted_length(self.rest) {
             Some(length) => length,
             None => self.rest.find(SEPARATORS).unwrap_or(self.rest.len()),
         };
         let (scalar, rest) = self.rest.split_at(length);
-        self.rest = rest;
+        self.rest = rest.trim_start();
         scalar.trim()
     }
 
@@ -204,6 +212,11 @@ mod tests {
             ),
             ("[]", "[]"),
             ("{ }", "{}"),
+            (
+                "{ name: x, default: @y, description: \"z\" }",
+                "{name: x, default: \"@y\", description: \"z\"}",
+            ),
+            ("{a: [b ] , }", "{a: [\"b\"]}"),
         ] {
             assert_eq!(with_quotes(text).as_deref(), Some(want), "{text}");
         }

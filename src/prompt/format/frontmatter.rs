@@ -4,7 +4,7 @@
 //! by key ([`lenient`]), so that a mistake in one key doesn't affect the others. Mistakes are
 //! reported as warnings with a fix, not as errors.
 
-use super::value_line::quote_fix;
+use super::value_line::{QUOTE_VALUE, quote_fix};
 use super::yaml::{self, Field, Node, Value, YamlError};
 use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
@@ -239,25 +239,35 @@ impl MapReader<'_> {
     /// A list or a map is converted to YAML on one line, with a warning. A quoted `default` keeps
     /// its surrounding spaces.
     fn take_string(&mut self, key: &str) -> Option<String> {
-        let node = self.take(key)?.node;
-        let text = match node.value {
+        let field = self.take(key)?;
+        let text = match &field.node.value {
             Value::Null(_) => return None,
             Value::Scalar {
                 text,
                 is_quoted: true,
-            } if key == "default" => text,
+            } if key == "default" => text.clone(),
             Value::Scalar { text, .. } => text.trim().to_owned(),
-            Value::List(_) | Value::Map(_) => {
-                let text = yaml::to_flow_style(&node);
-                let message = format!(
-                    "{} is a list or a map to YAML; it is read as text",
-                    quoted(key)
-                );
-                self.warn(node.position, message, quote_fix(key, &text));
-                text
-            }
+            Value::List(_) | Value::Map(_) => self.collection_text(&field),
         };
         (!text.is_empty()).then_some(text)
+    }
+
+    /// Converts a list or a map to YAML on one line, with a warning.
+    fn collection_text(&mut self, field: &Field) -> String {
+        let text = yaml::to_flow_style(&field.node);
+        let message = format!(
+            "{} is a list or a map to YAML; it is read as text",
+            quoted(&field.key)
+        );
+        let position = field.node.position;
+        let is_block = position.line > field.position.line;
+        let fix = if is_block {
+            QUOTE_VALUE.to_owned() // a comment in the block may be meant as text
+        } else {
+            quote_fix(&field.key, &text)
+        };
+        self.warn(position, message, fix);
+        text
     }
 
     /// Takes a key and returns its value as a boolean. Defaults to `false` if the key is missing or

@@ -756,6 +756,7 @@ fn what_is_probably_a_mistake_gets_a_warning() {
         ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
         ("---\ndescription: D\n\tT\n---\nB", vec![format!("2:14: {}", text("\"D T\""))]),
         ("---\ndescription: [args]\n---\nB", vec!["2:14: `description` is a list or a map to YAML; it is read as text; write `description: \"[args]\"`".to_owned()]),
+        ("---\ndescription:\n  m: n #d\n---\nB", vec!["3:3: `description` is a list or a map to YAML; it is read as text; put the value in quotes".to_owned()]),
         ("---\ndesciption: D\n---\nB", vec!["2:1: unknown key `desciption`; write `description:` if that is meant".to_owned()]),
         ("---\nYou are careful.\n---\nB", vec!["1:1: the lines between the first two `---` have no key such as `description:`; they are part of the prompt's text; write rules as `***`, or give the frontmatter a `description: …`".to_owned()]),
         ("\n---\ntitle: T\n---\nB", vec![format!("2:1: the line `---` {opens}")]),

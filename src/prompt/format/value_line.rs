@@ -11,6 +11,9 @@ use crate::wording::quoted;
 /// a skill.
 const MAX_LENGTH_IN_FIX: usize = 1024;
 
+/// The fix for a value that can't be shown in quotes.
+pub(super) const QUOTE_VALUE: &str = "put the value in quotes";
+
 /// A line with a value: that of a key, e.g. `  - name: a: b`, or an item of a list, e.g. `- @x`.
 pub(super) struct ValueLine<'l> {
     line: &'l str,
@@ -31,7 +34,7 @@ impl<'l> ValueLine<'l> {
 
     /// Splits a line as [`ValueLine::parse`] does, also if it has no value.
     fn split(line: &'l str) -> Option<ValueLine<'l>> {
-        let item = line.trim_start_matches([' ', '\t', '-']);
+        let item = without_dashes(line);
         let (key, value) = match split_key(item) {
             Some((key, value)) => (Some(key), value),
             None if line.trim_start().starts_with("- ") => (None, item.trim_end()),
@@ -187,7 +190,7 @@ pub(super) fn quote_fix(key: &str, value: &str) -> String {
 /// A value that is empty or too long, or a line with control characters, is not shown.
 fn write_fix(line: &str, value: &str) -> String {
     if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || line.contains(char::is_control) {
-        return "put the value in quotes".to_owned();
+        return QUOTE_VALUE.to_owned();
     }
     format!("write `{line}`")
 }
@@ -279,6 +282,18 @@ impl<'l> ValueLines<'l> {
         }
     }
 }
+
+/// Returns a line without its indentation and the dashes of list items: `-v` for `  - -v`.
+fn without_dashes(line: &str) -> &str {
+    let mut item = line.trim_start_matches(BLANKS);
+    while let Some(after_dash) = item.strip_prefix("- ") {
+        item = after_dash.trim_start_matches(BLANKS);
+    }
+    item
+}
+
+/// The characters that indent a line.
+const BLANKS: [char; 2] = [' ', '\t'];
 
 /// Returns whether a text is a comment that can't be meant as a value: `# below`.
 fn is_comment(text: &str) -> bool {
