@@ -53,8 +53,7 @@ pub(super) struct Install {
     /// (gemini, qwen)
     #[arg(long, requires = "target")]
     no_trust: bool,
-    /// Don't put your prompts into the agents' own menus, as `sync` does (codex, claude-code,
-    /// opencode)
+    /// Don't put your prompts into the agents' own menus, as `sync` does
     #[arg(long, requires = "target")]
     no_menu: bool,
     #[command(flatten)]

@@ -273,10 +273,8 @@ impl MenuChanges {
                 is_done = false;
             }
         }
-        let entries = ["entry", "entries"];
-        let noun = entries[usize::from(written + removed != 1)];
         reporter.note(&format!(
-            "{written} written, {removed} removed: {noun} of agents' menus"
+            "menu entries: {written} written, {removed} removed"
         ));
         Ok(is_done)
     }

@@ -4,7 +4,7 @@ use super::left_alone::WhyLeft;
 use crate::agents::{Menu, MenuLayout};
 use crate::prompt::{Diagnostic, Kind, MenuMark, fold_name};
 use crate::whole_file;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, FileType, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -30,14 +30,49 @@ pub(super) struct OurEntry {
     pub(super) is_complete: bool,
 }
 
-/// Returns the names of all entries in a menu's folder, sorted. There are none if the folder does
-/// not exist.
+/// The names in a folder, grouped by what is equal if letter case and accents are
+/// [folded](fold_name).
+#[derive(Debug, Default)]
+pub(super) struct FoldedNames(HashMap<String, Vec<String>>);
+
+impl FoldedNames {
+    fn new(names: &[String]) -> FoldedNames {
+        let mut groups: HashMap<String, Vec<String>> = HashMap::new();
+        for name in names {
+            groups
+                .entry(fold_name(name))
+                .or_default()
+                .push(name.clone());
+        }
+        FoldedNames(groups)
+    }
+
+    /// Returns the names that differ from `name`, but not if they are folded.
+    pub(super) fn other_spellings(&self, name: &str) -> impl Iterator<Item = &String> {
+        let group = self.0.get(&fold_name(name));
+        group
+            .into_iter()
+            .flatten()
+            .filter(move |other| *other != name)
+    }
+}
+
+/// The names of the entries in a menu's folder.
+#[derive(Debug, Default)]
+pub(super) struct EntryNames {
+    /// All of them, sorted.
+    pub(super) all: Vec<String>,
+    pub(super) folded: FoldedNames,
+}
+
+/// Returns the names of all entries in a menu's folder. There are none if the folder does not
+/// exist.
 ///
 /// # Errors
 /// Fails if the folder is a symlink or no folder, or can't be read.
-pub(super) fn entry_names(menu: &Menu, folder: &Path) -> Result<Vec<String>, Diagnostic> {
+pub(super) fn entry_names(menu: &Menu, folder: &Path) -> Result<EntryNames, Diagnostic> {
     let Some(metadata) = metadata(folder) else {
-        return Ok(Vec::new());
+        return Ok(EntryNames::default());
     };
     if metadata.is_symlink() {
         // Other agents may read the folder behind it.
@@ -65,7 +100,10 @@ pub(super) fn entry_names(menu: &Menu, folder: &Path) -> Result<Vec<String>, Dia
         names.extend(name.map(str::to_owned));
     }
     names.sort();
-    Ok(names)
+    Ok(EntryNames {
+        folded: FoldedNames::new(&names),
+        all: names,
+    })
 }
 
 fn folder_error(folder: &Path, message: &str, fix: &str) -> Diagnostic {
@@ -74,13 +112,14 @@ fn folder_error(folder: &Path, message: &str, fix: &str) -> Diagnostic {
 
 /// Returns the files in folders of the user's from which the agent reads names, and these names
 /// without a suffix, [folded](fold_name).
-pub(super) fn names_in(folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
-    let mut names = Vec::new();
+pub(super) fn names_in(folders: &[PathBuf]) -> HashMap<String, PathBuf> {
+    let mut names = HashMap::new();
     for folder in folders {
         for file in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = file.path();
             if let Some(stem) = path.file_stem() {
-                names.push((fold_name(&stem.to_string_lossy()), path));
+                let name = fold_name(&stem.to_string_lossy());
+                names.insert(name, path);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Compares an agent's folder of menu entries with the entries that should be in it.
 
-use super::existing::{Existing, entry_names, names_in, read_entry};
+use super::existing::{EntryNames, Existing, entry_names, names_in, read_entry};
 use super::left_alone::{LeftAlone, WhyLeft, warnings};
 use super::selection::MenuPrompt;
 use super::text::{NamedPrompt, entry_text, is_safe_in_body};
@@ -72,7 +72,7 @@ impl MenuPlan {
         for entry in &wanted {
             plan.compare(entry, &names, library);
         }
-        plan.remove_unwanted(&wanted, &names, library);
+        plan.remove_unwanted(&wanted, &names.all, library);
         Some(Ok(plan))
     }
 
@@ -137,10 +137,10 @@ impl MenuPlan {
         let users_names = names_in(&self.agent.other_menu_folders(system));
         wanted.retain(|entry| {
             let folded = fold_name(&entry.name);
-            let users_file = users_names.iter().find(|(name, _)| *name == folded);
+            let users_file = users_names.get(&folded);
             let why = if self.menu.is_builtin(&entry.name) {
                 WhyLeft::BuiltIn
-            } else if let Some((_, file)) = users_file {
+            } else if let Some(file) = users_file {
                 WhyLeft::UsersFile(file.clone())
             } else if !is_safe_in_body(&entry.prompt.name) {
                 WhyLeft::UnsafeName
@@ -154,7 +154,7 @@ impl MenuPlan {
     }
 
     /// Compares an entry that should be there with what is there. `names` are those of all entries.
-    fn compare(&mut self, entry: &NamedPrompt<'_>, names: &[String], library: &str) {
+    fn compare(&mut self, entry: &NamedPrompt<'_>, names: &EntryNames, library: &str) {
         let new_text = entry_text(self.menu, entry, library);
         let name = &entry.name;
         if let Some(why) = self.other_spelling(name, names, library) {
@@ -187,12 +187,8 @@ impl MenuPlan {
 
     /// Returns what is left alone if its name differs from `name` only in letter case or accents,
     /// and it is not an entry that will be removed.
-    fn other_spelling(&self, name: &str, names: &[String], library: &str) -> Option<WhyLeft> {
-        let folded = fold_name(name);
-        for other in names {
-            if other == name || fold_name(other) != folded {
-                continue;
-            }
+    fn other_spelling(&self, name: &str, names: &EntryNames, library: &str) -> Option<WhyLeft> {
+        for other in names.folded.other_spellings(name) {
             if let Existing::Kept(why) = read_entry(self.menu, &self.folder, other, library) {
                 return Some(why);
             }

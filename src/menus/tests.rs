@@ -382,6 +382,8 @@ fn a_name_that_the_agent_has_itself_or_that_it_would_run_is_left_out() {
     for (agent, name, why) in [
         ("claude-code", "help", WhyLeft::BuiltIn),
         ("claude-code", "Help", WhyLeft::BuiltIn),
+        ("copilot", "research", WhyLeft::BuiltIn),
+        ("qwen", "review", WhyLeft::BuiltIn),
         ("codex", "path", WhyLeft::BuiltIn),
         ("codex", "PATH", WhyLeft::BuiltIn),
         ("claude-code", "a!`", WhyLeft::UnsafeName),
