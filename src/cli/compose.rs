@@ -17,7 +17,8 @@ use crate::wording::and_list;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueHint};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -35,8 +36,8 @@ pub(super) struct Compose {
     /// The file with the draft
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The editor for Ctrl-O, for `e`, and for files that are not drafts; by default, the command
-    /// in EDITOR, or `vi`
+    /// The editor that Ctrl-O and `e` open. Files that are not drafts also open in it. [default:
+    /// EDITOR, or the editor of the system]
     #[arg(long, value_name = "EDITOR", value_hint = ValueHint::CommandString)]
     then: Option<OsString>,
     // Gemini CLI passes these if the command contains the name of an editor that needs them. Even
@@ -57,7 +58,7 @@ enum NextStep {
 
 // These sentences follow an error message.
 const DRAFT_UNCHANGED: &str = "The draft is as it was.";
-const DRAFT_EXPANDED: &str = "The draft is the expansion now.";
+const DRAFT_EXPANDED: &str = "The draft now contains the expansion.";
 
 impl Compose {
     /// Composes the draft of an agent, which the path of the file identifies. Opens other files only
@@ -67,7 +68,10 @@ impl Compose {
         source: anyhow::Result<&PromptSource>,
         reporter: &Reporter,
     ) -> anyhow::Result<ExitCode> {
-        let agent = Agent::by_draft_path(&self.file).filter(|_| pick::can_draw());
+        if !pick::can_draw() {
+            return self.open_editor();
+        }
+        let agent = Agent::by_draft_path(&self.file);
         let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
             return self.open_editor();
         };
@@ -165,18 +169,22 @@ impl Compose {
         Ok(exit.code())
     }
 
-    /// Returns the command of the editor: `--then`, EDITOR or the system's default.
+    /// Returns the command of the editor: the first usable one of `--then`, EDITOR and the system's
+    /// default.
     fn editor(&self) -> OsString {
-        let editor = self.then.clone().or_else(|| std::env::var_os("EDITOR"));
-        let editor = editor.unwrap_or_default();
-        // If EDITOR is this command, it would start itself forever.
-        let is_usable = !editor.is_empty() && !text_editor::is_compose(&editor);
-        if is_usable {
-            return editor;
-        }
         let default = if cfg!(windows) { "notepad" } else { "vi" };
-        default.into()
+        [self.then.clone(), env::var_os("EDITOR")]
+            .into_iter()
+            .flatten()
+            .find(|editor| is_usable(editor))
+            .unwrap_or_else(|| default.into())
     }
+}
+
+/// Returns whether an editor's command line is not empty, and not that of `compose`, which would
+/// start itself forever.
+fn is_usable(editor: &OsStr) -> bool {
+    !editor.is_empty() && !text_editor::is_compose(editor)
 }
 
 /// Expands each command in a draft in place. Leaves mentions to the hook. Returns `None` if the
@@ -257,29 +265,28 @@ fn pick_prompt(
     )
 }
 
-/// Returns a warning if an expansion contains commands or mentions that the draft doesn't contain.
-/// The agent's hook would expand them when the user sends the message.
+/// Returns a warning if an expansion contains commands or mentions besides the mentions of the
+/// draft, which are left to the agent's hook anyway. The hook would expand them when the user sends
+/// the message.
 fn hook_warning(view: &View, draft: &str, expansion: &str) -> Option<String> {
-    let names_in_draft = invoked_names(view, draft);
-    let names_in_expansion = invoked_names(view, expansion);
-    let mut new_names = Vec::new();
-    for name in names_in_expansion.difference(&names_in_draft) {
-        new_names.push(format!(":{name}"));
+    let mut names_in_draft = BTreeSet::new();
+    for invocation in hook::invocations(view, draft) {
+        if invocation.form == InvocationForm::Mention {
+            names_in_draft.insert(invocation.name);
+        }
+    }
+    let mut new_names = BTreeSet::new();
+    for invocation in hook::invocations(view, expansion) {
+        if !names_in_draft.contains(invocation.name) {
+            new_names.insert(format!(":{}", invocation.name));
+        }
     }
     if new_names.is_empty() {
         return None;
     }
+    let new_names: Vec<String> = new_names.into_iter().collect();
     let names = and_list(&new_names);
     Some(format!(
         "The text has {names}, which the agent's hook expands when you send it."
     ))
-}
-
-/// Returns the names of the prompts that a text invokes or mentions.
-fn invoked_names<'t>(view: &View, text: &'t str) -> BTreeSet<&'t str> {
-    let invocations = hook::invocations(view, text);
-    invocations
-        .into_iter()
-        .map(|invocation| invocation.name)
-        .collect()
 }

@@ -103,7 +103,7 @@ fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPromp
         is_strict: false,
     });
     let command = prompt.command_for(&binding).ok_or(
-        "no command gives these values; without --print-command, the expansion is printed",
+        "these values cannot be written as a command. Omit --print-command to print the expansion",
     )?;
     Ok(ExpandedPrompt {
         prompt: command,
@@ -195,7 +195,8 @@ pub(super) fn confirm(
 /// [`Purpose::exit_sequence`].
 pub(super) fn show_message(message: &str, exit_sequence: &str) -> io::Result<()> {
     let mut terminal = Terminal::new(exit_sequence)?;
-    terminal
-        .read_key(|columns, rows| frame::message_frame(message, "Any key: go on", columns, rows))?;
+    terminal.read_key(|columns, rows| {
+        frame::message_frame(message, "Press any key to continue", columns, rows)
+    })?;
     Ok(())
 }

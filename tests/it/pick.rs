@@ -245,7 +245,8 @@ fn a_draft_becomes_the_expansion_after_three_letters_and_enter_in_every_agent() 
 fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_is_said() {
     let client = client()
         .prompt("style.md", "Short words.")
-        .prompt("nested.md", "See:\n:review this");
+        .prompt("nested.md", "See:\n:review this")
+        .prompt("again.md", "See:\n:again");
     let compose = "$PROGRAM compose $FILE";
     let taken = ("`:review`, which the agent's hook expands", "\r");
     for (draft, keys, want) in [
@@ -268,6 +269,11 @@ fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_
         (":review a", &[("e edit", "\x1b")], ":review a"),
         (":nested", &[taken], "See:\n:review this"),
         (":nested", &[(taken.0, "\x1b")], ":nested"),
+        (
+            ":again",
+            &[("`:again`, which the agent's hook expands", "\x1b")],
+            ":again",
+        ),
         (
             ":compare criteria=speed",
             &[("it needs a value for `options`", " ")],
@@ -314,8 +320,8 @@ fn an_editor_that_cannot_be_started_leaves_the_expansion_in_the_draft() {
     let keys = [
         ("nested", "nested\r"),
         ("Enter use", "e"),
-        ("The draft is the expansion now.", ""),
-        ("Any key: go on", "\x1b"),
+        ("The draft now contains the expansion.", ""),
+        ("Press any key to continue", "\x1b"),
     ];
     let Some((now, end)) = composed(&client, DRAFTS[1], "draft", line, &keys) else {
         return;
@@ -397,4 +403,13 @@ fn another_file_than_a_draft_is_opened_in_the_editor_at_once() {
         return;
     };
     assert_eq!(now, "vi");
+    // An unusable `--then` is ignored.
+    let client = client.variable("EDITOR", "./vi");
+    for then in ["", "prompt-expander compose"] {
+        let line = format!("$PROGRAM compose --then '{then}' $FILE");
+        let Some((now, _)) = composed(&client, "COMMIT_EDITMSG", "commit", &line, &[]) else {
+            return;
+        };
+        assert_eq!(now, "vi", "{then}");
+    }
 }
