@@ -9,15 +9,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// The number of places that are shown of a finding that occurs more often than that.
+/// How many diagnostics with the same text, apart from its [details](text_without_details), are
+/// shown as one finding.
+const REPEATED_FROM: usize = 4;
+
+/// The maximum number of places that are shown of a repeated finding whose text is the same in each.
 const MAX_PLACES: usize = 3;
 
-/// The same for a finding whose text names another path or number in each place.
+/// The same for a finding whose text has other details in each place.
 const MAX_DIFFERENT_PLACES: usize = 20;
 
 /// Formats diagnostics for standard output: grouped by file and with excerpts on a terminal,
-/// otherwise as two lines each. Those with the same text in more than [`MAX_PLACES`] places follow,
-/// each as one finding. Paths and numbers in the text make no difference.
+/// otherwise as two lines each. Those that are [repeated](REPEATED_FROM) follow, each as one finding.
 pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
     let findings = Findings::divide(diagnostics);
     let mut output = match output::terminal_width() {
@@ -38,38 +41,38 @@ pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
 struct Findings<'d> {
     /// Those that are shown one by one.
     single: Vec<&'d Diagnostic>,
-    /// Lists of diagnostics with the same sentence. Each list is shown as one finding.
+    /// Lists of diagnostics with the same text. Each list is shown as one finding.
     repeated: Vec<Vec<&'d Diagnostic>>,
 }
 
 impl Findings<'_> {
-    /// Divides diagnostics: those whose [sentence](sentence) occurs in at most [`MAX_PLACES`] places
-    /// are shown one by one, in their order. The others are grouped by it.
+    /// Divides diagnostics: those whose text occurs fewer than [`REPEATED_FROM`] times, apart from
+    /// its details, are shown one by one, in their order. The others are grouped by it.
     fn divide(diagnostics: &[Diagnostic]) -> Findings<'_> {
-        let mut by_sentence: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
+        let mut by_text: BTreeMap<String, Vec<&Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
-            by_sentence
-                .entry(sentence(diagnostic))
+            by_text
+                .entry(text_without_details(diagnostic))
                 .or_default()
                 .push(diagnostic);
         }
         let mut single = Vec::new();
         for diagnostic in diagnostics {
-            if by_sentence[&sentence(diagnostic)].len() <= MAX_PLACES {
+            if by_text[&text_without_details(diagnostic)].len() < REPEATED_FROM {
                 single.push(diagnostic);
             }
         }
-        by_sentence.retain(|_, repeated| repeated.len() > MAX_PLACES);
+        by_text.retain(|_, repeated| repeated.len() >= REPEATED_FROM);
         Findings {
             single,
-            repeated: by_sentence.into_values().collect(),
+            repeated: by_text.into_values().collect(),
         }
     }
 }
 
-/// Returns the text of a diagnostic with the same placeholder for each number, each path, and the
-/// name of the folder that its file is in.
-fn sentence(diagnostic: &Diagnostic) -> String {
+/// Returns the text of a diagnostic with the same placeholder for each of its details: the numbers,
+/// the paths, and the name of the folder that its file is in.
+fn text_without_details(diagnostic: &Diagnostic) -> String {
     const PLACEHOLDER: &str = "…";
     let file = diagnostic.file.as_deref();
     let folder = file.and_then(Path::parent).and_then(Path::file_name);
@@ -90,8 +93,7 @@ fn sentence(diagnostic: &Diagnostic) -> String {
     words.join(" ")
 }
 
-/// Formats diagnostics with the same sentence, of which there are more than [`MAX_PLACES`], as one
-/// finding:
+/// Formats diagnostics with the same text, apart from its details, as one finding:
 ///
 /// ```text
 /// warning: the skill has no `name`, so opencode does not load it
@@ -101,20 +103,32 @@ fn sentence(diagnostic: &Diagnostic) -> String {
 fn format_repeated(diagnostics: &[&Diagnostic]) -> Styled {
     let first = diagnostics[0];
     let (style, label) = output::severity_label(first);
-    let mut finding = styled(style, label).plain(format!(" {}\n", first.message));
-    if !first.fix.is_empty() {
-        let have_same_fix = diagnostics.iter().all(|other| other.fix == first.fix);
-        let label = if have_same_fix {
-            "fix:"
-        } else {
-            "fix of the first:"
-        };
-        finding = finding
-            .plain("    ")
-            .with(HIGHLIGHT, label)
-            .plain(format!(" {}\n", first.fix));
+    let finding = styled(style, label).plain(format!(" {}\n", first.message));
+    append_fix(finding, diagnostics).plain(places_line(diagnostics))
+}
+
+/// Appends the line with the fix of the first diagnostic, if it has one.
+fn append_fix(finding: Styled, diagnostics: &[&Diagnostic]) -> Styled {
+    let fix = &diagnostics[0].fix;
+    if fix.is_empty() {
+        return finding;
     }
-    let have_same_text = diagnostics.iter().all(|other| other.text() == first.text());
+    let have_same_fix = diagnostics.iter().all(|other| other.fix == *fix);
+    let label = if have_same_fix {
+        "fix:"
+    } else {
+        "fix of the first:"
+    };
+    finding
+        .plain("    ")
+        .with(HIGHLIGHT, label)
+        .plain(format!(" {fix}\n"))
+}
+
+/// Returns the line that says how often a diagnostic occurs, and names the first places.
+fn places_line(diagnostics: &[&Diagnostic]) -> String {
+    let text = diagnostics[0].text();
+    let have_same_text = diagnostics.iter().all(|other| other.text() == text);
     let max_places = if have_same_text {
         MAX_PLACES
     } else {
@@ -125,16 +139,13 @@ fn format_repeated(diagnostics: &[&Diagnostic]) -> Styled {
     for diagnostic in shown {
         places.push(output::problem_location(diagnostic));
     }
-    finding = finding.plain(format!(
-        "    {} times: {}",
-        diagnostics.len(),
-        places.join(", ")
-    ));
-    let hidden_count = diagnostics.len() - shown.len();
-    if hidden_count > 0 {
-        finding = finding.plain(format!(" and {hidden_count} more, which `--json` lists"));
+    let places = places.join(", ");
+    let count = diagnostics.len();
+    let hidden_count = count - shown.len();
+    if hidden_count == 0 {
+        return format!("    {count} times: {places}\n");
     }
-    finding.plain("\n")
+    format!("    {count} times: {places} and {hidden_count} more, which `--json` lists\n")
 }
 
 /// Formats diagnostics for a terminal, grouped by file and with excerpts.
