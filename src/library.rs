@@ -56,7 +56,7 @@ pub(crate) use disk::prompt_file::Files;
 pub(crate) use disk::reach::{
     REPOSITORY, Reach, is_for_everybody, leads_through, relative_path, repository_of,
 };
-pub(crate) use disk::root::{PromptFile, Root, TextGuard, is_hidden};
+pub(crate) use disk::root::{FileName, PromptFile, Root, TextGuard, is_hidden};
 #[cfg(feature = "store")]
 pub(crate) use disk::watch::Changes;
 pub(crate) use disk::watched::Watched;

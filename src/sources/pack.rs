@@ -21,8 +21,8 @@ pub(crate) use copies::{
 
 use super::settings_problems::UnreadablePrompt;
 use crate::library::{
-    About, Cache, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source, Trace,
-    Watched,
+    About, Cache, FileName, Folder, Found, Layer, Listing, MIN_STAMP_AGE, ProjectPrompts, Source,
+    Trace, Watched,
 };
 use crate::prompt::{Diagnostic, Format, Kind, Name};
 use crate::wording::in_backticks;
@@ -140,7 +140,7 @@ impl CopiedPack {
         let root = &self.folder.files.root;
         for path in self.pack.files.keys() {
             let copy = root.path.join(path);
-            if let Some(Ok(named)) = root.name_of(&copy)
+            if let FileName::Prompt(named) = root.name_of(&copy)
                 && named.name == *name
                 && !copy.exists()
             {

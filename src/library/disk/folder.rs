@@ -4,7 +4,7 @@ use super::cache::{Cache, MIN_STAMP_AGE, ONLY_KEY, Trace};
 use super::memory_files::MemoryFiles;
 use super::prompt_file::Files;
 use super::reach::Reach;
-use super::root::Root;
+use super::root::{FileName, Root};
 use super::scan::scan;
 use super::watched::Watched;
 use crate::library::source::{About, Found, Layer, Listing, Source, Store};
@@ -107,7 +107,7 @@ impl Source for Folder {
         }
         // A file with an invalid name, e.g. in a hidden folder, is left to `View::find_by_path`,
         // unless it comes from a project or a pack and must stay untrusted.
-        let has_invalid_name = matches!(root.name_of(path), Some(Err(_)));
+        let has_invalid_name = matches!(root.name_of(path), FileName::Untypable(_));
         if has_invalid_name && !self.files.is_untrusted() {
             return None;
         }

@@ -73,6 +73,23 @@ pub(crate) struct NamedFile {
     pub(crate) kind: FileSuffix,
 }
 
+/// What the path of a file says about the name of its prompt.
+#[derive(Debug)]
+pub(crate) enum FileName {
+    /// The file is not a prompt.
+    NotAPrompt,
+    /// The name can't be typed as a command, e.g. because it contains a space.
+    Untypable(Diagnostic),
+    Prompt(NamedFile),
+}
+
+impl FileName {
+    /// Returns whether the file is a prompt, even if its name can't be typed.
+    pub(crate) fn is_of_prompt(&self) -> bool {
+        !matches!(self, FileName::NotAPrompt)
+    }
+}
+
 /// What follows the prompt name in the path of its file, e.g. `.md`, `.MD` or `/SKILL.md`.
 #[derive(Debug)]
 pub(crate) struct PathSuffix {
@@ -173,12 +190,11 @@ impl FolderChain {
         folder.join(entry.file_name().unwrap_or_default())
     }
 
-    /// Returns the folder that `link` points back to, if it is in that folder: `a` for a symlink
-    /// `a/b/loop` to `a`. The folder may also be above the prompts folder. Returns `None` if the
-    /// symlink points elsewhere.
+    /// Returns the folder above `link` to which it points (a cycle), or `None`: `a` for a symlink
+    /// `a/b/loop` to `a`. The folder may also be above the prompts folder.
     ///
-    /// `link` must be a child of the last folder in the chain. Following such a symlink would make
-    /// a scan endless.
+    /// `link` must be a child of the last folder in the chain. Following a cycle would make a scan
+    /// endless.
     pub(crate) fn find_ancestor_linked_to(&self, link: &Path) -> Option<PathBuf> {
         let target = fs::canonicalize(self.resolve(link)).ok()?;
         let root = &self.folders[0];
@@ -260,7 +276,10 @@ impl Root {
     /// Records in `trace` every file and folder that affects the result.
     pub(crate) fn resolve(&self, name: &Name, trace: &mut Trace) -> Option<PromptFile> {
         if self.is_read_only() {
-            trace.record(&self.path)?; // fast exit: most agent folders don't exist
+            let folder_exists = trace.record(&self.path).is_some();
+            if !folder_exists {
+                return None; // a fast exit: most agents' folders don't exist
+            }
         }
         let name = Name::new(name.strip_prefix(&*self.prefix)?).ok()?;
         let parent = self.resolve_parent(&name, trace)?;
@@ -360,7 +379,7 @@ impl Root {
     /// agent's menu. Reads only small files.
     pub(crate) fn is_menu_entry(&self, file: &PromptFile, trace: &mut Trace) -> bool {
         if !self.is_read_only() {
-            return false; // it is no folder of an agent
+            return false; // not an agent's folder
         }
         let metadata = fs::symlink_metadata(&file.path);
         if !metadata.is_ok_and(|file| file.is_file() && file.len() <= MenuMark::MAX_FILE) {
@@ -425,7 +444,7 @@ impl Root {
         let problem = if self.is_in_prompt(&path) {
             "would be in a folder that is itself a prompt, and not be read"
         } else {
-            "has a symlink in its path that points outside the project, or back to a folder that it is in"
+            "has a symlink in its path that points outside the project, or to a folder that contains it"
         };
         let message = format!("{} {problem}", path_in_backticks(&path));
         let fix = "choose another name or folder";
@@ -481,16 +500,11 @@ impl Root {
 
     /// Returns whether `folder` is a symlink and, if so, whether to follow it. `folder` must be a
     /// child of the last folder in `chain`.
-    ///
-    /// In a confined folder, what is read through a symlink is not cached: the cache compares the
-    /// state of the target, and would not notice that the target is now outside the folder.
     fn classify_folder(&self, folder: &Path, chain: &FolderChain, trace: &mut Trace) -> FolderLink {
         if !folder.is_symlink() {
             return FolderLink::NotALink;
         }
-        if self.reach.is_confined() {
-            trace.mark_uncacheable();
-        }
+        self.note_link(trace);
         let is_cycle = chain.find_ancestor_linked_to(folder).is_some();
         let is_outside = self.reach.check(&chain.resolve(folder)).is_err();
         if is_cycle || is_outside {
@@ -520,13 +534,17 @@ impl Root {
         Some(ExistingFile { path, is_link })
     }
 
-    /// Records the target of a symlink to a file in the trace, so that the cache notices when the
-    /// target changes.
-    ///
-    /// In a confined folder, what is read through a symlink is not cached: the cache compares the
-    /// state of the target, and would not notice that the target is now outside the folder.
+    /// Records the target of a symlink in the trace, so that the cache notices when the target
+    /// changes.
     pub(crate) fn record_link(&self, link: &Path, trace: &mut Trace) {
         trace.record(link);
+        self.note_link(trace);
+    }
+
+    /// Notes that something is read through a symlink. In a confined folder, it is not cached then:
+    /// the cache compares the state of the target, and would not notice that the target is now
+    /// outside the folder.
+    fn note_link(&self, trace: &mut Trace) {
         if self.reach.is_confined() {
             trace.mark_uncacheable();
         }
@@ -569,14 +587,12 @@ impl Root {
         !self.is_read_only() && suffix.eq_ignore_ascii_case("md")
     }
 
-    /// Maps the path of a file to its prompt name: `git/x` for `git/x.md`. Returns `None` if it is
-    /// not a prompt file. Only looks at the path.
-    ///
-    /// # Errors
-    /// Fails if the name can't be typed as a command, e.g. because it contains a space.
-    pub(crate) fn name_of(&self, path: &Path) -> Option<Result<NamedFile, Diagnostic>> {
+    /// Maps the path of a file to its prompt name: `git/x` for `git/x.md`. Only looks at the path.
+    pub(crate) fn name_of(&self, path: &Path) -> FileName {
         let relative_path = self.relative_path(path);
-        let (name, kind) = self.format.split_path(&relative_path)?;
+        let Some((name, kind)) = self.format.split_path(&relative_path) else {
+            return FileName::NotAPrompt;
+        };
         let is_utf8 = path
             .strip_prefix(&self.path)
             .unwrap_or(path)
@@ -587,13 +603,14 @@ impl Root {
         } else {
             Err("it is not UTF-8".to_owned())
         };
-        Some(match name {
-            Ok(name) => Ok(NamedFile { name, kind }),
+        match name {
+            Ok(name) => FileName::Prompt(NamedFile { name, kind }),
             Err(reason) => {
                 let message = format!("the prompt has no name that can be typed: {reason}");
-                Err(Diagnostic::new(Kind::BadName, message, "rename the file").in_file(path))
+                let problem = Diagnostic::new(Kind::BadName, message, "rename the file");
+                FileName::Untypable(problem.in_file(path))
             }
-        })
+        }
     }
 
     /// Returns the prompt name and the kind of a file whose path the user typed.
@@ -606,8 +623,11 @@ impl Root {
             let message = "there is no such file";
             return Err(Diagnostic::new(Kind::NotFound, message, "correct the path").in_file(path));
         }
-        self.name_of(path)
-            .unwrap_or_else(|| Err(self.not_a_prompt(path).in_file(path)))
+        match self.name_of(path) {
+            FileName::Prompt(named) => Ok(named),
+            FileName::Untypable(problem) => Err(problem),
+            FileName::NotAPrompt => Err(self.not_a_prompt(path).in_file(path)),
+        }
     }
 
     /// Explains why a file is not read as a prompt, and how to turn it into one.
@@ -726,5 +746,5 @@ pub(crate) fn is_hidden(path: &Path) -> bool {
 
 /// Returns whether a file is a prompt, judging by its path alone.
 pub fn is_prompt_file(path: &Path) -> bool {
-    Root::guess_for(path).name_of(path).is_some()
+    Root::guess_for(path).name_of(path).is_of_prompt()
 }

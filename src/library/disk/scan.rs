@@ -4,7 +4,7 @@ use super::cache::Trace;
 use super::memory_files::{MemoryFiles, PATH_LIST};
 use super::open::{BROKEN_LINK, BROKEN_LINK_FIX, is_broken_link};
 use super::prompt_file::Files;
-use super::root::{FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
+use super::root::{FileName, FolderChain, MAX_ENTRIES, NamedFile, PromptFile, is_hidden};
 use super::test_files::{is_test_file, test_file};
 use crate::library::source::Listing;
 use crate::prompt::{
@@ -142,7 +142,7 @@ impl<'f> Scan<'f> {
     fn report_if_root_is_prompt(&mut self) {
         let root = &self.files.root;
         for file in root.folder_prompt_files(&root.path, self.trace) {
-            if root.name_of(&file.path).is_none() {
+            if !root.name_of(&file.path).is_of_prompt() {
                 let message = "this folder is itself a prompt, not a folder of prompts";
                 self.report(
                     &file.path,
@@ -341,9 +341,9 @@ impl<'f> Scan<'f> {
     /// Ignores any other file.
     fn add_file(&mut self, path: &Path, is_linked: bool) {
         match self.files.root.name_of(path) {
-            Some(Ok(named)) => return self.add_prompt_file(named, path, is_linked),
-            Some(Err(diagnostic)) => return self.listing.problems.push(diagnostic),
-            None => {}
+            FileName::Prompt(named) => return self.add_prompt_file(named, path, is_linked),
+            FileName::Untypable(diagnostic) => return self.listing.problems.push(diagnostic),
+            FileName::NotAPrompt => {}
         }
         let has_no_suffix = path.extension().is_none();
         if is_test_file(path) {
@@ -360,7 +360,7 @@ impl<'f> Scan<'f> {
     fn is_lower_case_skill(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default();
         let upper_case = path.with_file_name("SKILL.md");
-        name.eq_ignore_ascii_case("SKILL.md") && self.files.root.name_of(&upper_case).is_some()
+        name.eq_ignore_ascii_case("SKILL.md") && self.files.root.name_of(&upper_case).is_of_prompt()
     }
 
     /// Adds a prompt file. If another file has the same name, the path that is first in byte order
@@ -410,7 +410,7 @@ impl<'f> Scan<'f> {
             return; // e.g. the lock files of Emacs, which are broken symlinks
         }
         let is_link = path.is_symlink();
-        if is_link && self.files.root.name_of(path).is_some() && fs::metadata(path).is_err() {
+        if is_link && self.files.root.name_of(path).is_of_prompt() && fs::metadata(path).is_err() {
             self.add_file(path, LINKED);
             return;
         }

@@ -4,7 +4,7 @@
 //! All of them are stored without symlinks, because that is how events report them.
 
 use super::cache::Trace;
-use super::root::Root;
+use super::root::{FileName, Root};
 use super::stamp::is_on_network;
 use crate::library::caller::Prefix;
 use crate::prompt::Name;
@@ -48,7 +48,7 @@ impl Change {
     /// The change caused by a changed file or folder: `git/x.md` affects the prompt `git/x`.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
-            Some(Ok(file)) => Change::of_prompts(BTreeSet::from([file.name])),
+            FileName::Prompt(file) => Change::of_prompts(BTreeSet::from([file.name])),
             _ => Change::of_folder(root.affected_name_prefix(path)),
         }
     }
@@ -243,10 +243,12 @@ fn target_of(link: &Path) -> Option<PathBuf> {
 fn change_in_folder(root: &Root, folder: &Path, path: &Path, event: PathEvent<'_>) -> Change {
     match root.name_of(path) {
         // Adding or removing a `SKILL.md` turns the whole folder into a prompt, or back.
-        Some(Ok(file)) if event.may_move && file.kind.is_in_folder() => {
+        FileName::Prompt(file) if event.may_move && file.kind.is_in_folder() => {
             Change::of_folder(root.affected_name_prefix(folder))
         }
-        None if !event.may_be_folder && !root.is_includable(path) => Change::default(),
+        FileName::NotAPrompt if !event.may_be_folder && !root.is_includable(path) => {
+            Change::default()
+        }
         _ => Change::of_path(root, path),
     }
 }

@@ -19,7 +19,7 @@ use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
 use crate::library::disk::open::read_regular;
 use crate::library::disk::prompt_file::Files;
-use crate::library::disk::root::{PromptFile, Root};
+use crate::library::disk::root::{FileName, PromptFile, Root};
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
 use crate::prompt::{Diagnostic, FileSuffix, Kind, MAX_FILE, Name, Revision, decode_utf8_owned};
 use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
@@ -184,7 +184,7 @@ impl FileStore {
         let relative = versions.iter().find_map(|version| version.path.as_ref())?;
         let path = self.root().path.join(relative);
         match self.root().name_of(&path) {
-            Some(Ok(file)) if file.name == *name => Some(path),
+            FileName::Prompt(file) if file.name == *name => Some(path),
             _ => None,
         }
     }

@@ -4,7 +4,8 @@
 use super::transaction::FileChange;
 use super::{MAX_FILE, Postgres, check_text, fold_path};
 use crate::library::{
-    Authorship, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read_confined, read_file,
+    Authorship, FileName, Folder, MemoryFiles, Reach, Root, Source, is_hidden, read_confined,
+    read_file,
 };
 use crate::prompt::{Diagnostic, Kind, Name, Severity, TEST_SUFFIX, decode_utf8_owned};
 use crate::wording::in_backticks;
@@ -96,7 +97,7 @@ fn read_without_symlinks(folder: &Path, path: &str) -> Result<String, Diagnostic
 /// Fails if the file can't be read, or if the store doesn't accept its path or its text.
 fn read_storable_file(root: &Root, file: &Path, reach: &Reach) -> Result<String, Diagnostic> {
     // First, so that a prompt with an invalid name gets the same message as in any other folder.
-    if let Some(Err(invalid_name)) = root.name_of(file) {
+    if let FileName::Untypable(invalid_name) = root.name_of(file) {
         return Err(invalid_name);
     }
     if file.to_str().is_none() {
