@@ -2,8 +2,9 @@
 
 use super::output::{Reporter, full_path};
 use super::text_editor;
-use crate::library::{Authorship, Editor};
-use crate::prompt::{Diagnostic, Name, Revision};
+use crate::library::{Authorship, Editor, unified_diff};
+use crate::prompt::{Diagnostic, Kind, Name, Revision};
+use crate::wording::printable;
 use anyhow::bail;
 use std::path::PathBuf;
 
@@ -45,7 +46,8 @@ pub(super) fn write(
 ///
 /// # Errors
 /// Fails if the editor fails, or the text can't be written. In the latter case, the edited text is
-/// kept in a file, whose path is in the error.
+/// kept in a file, whose path is in the error. If somebody else has changed the prompt in the
+/// meantime, the error ends with what both have changed.
 pub(super) fn edit(
     editor: &Editor<'_>,
     new: NewText<'_>,
@@ -61,7 +63,36 @@ pub(super) fn edit(
         Ok(path) => Ok(Some(path)),
         Err(diagnostic) => {
             let file = edited.file.keep()?;
-            bail!("{diagnostic}; your text is in {}", full_path(&file))
+            let changes = match diagnostic.kind {
+                Kind::Conflict {
+                    current: Some(_), ..
+                } => changes_of_both(editor, NewText { text, ..new }, new.text),
+                _ => String::new(),
+            };
+            bail!(
+                "{diagnostic}; your text is in {}{changes}",
+                full_path(&file)
+            )
         }
     }
+}
+
+/// Returns two diffs from the text that the user has read to that of somebody else, with its author
+/// and time, and to the user's own.
+fn changes_of_both(editor: &Editor<'_>, own: NewText<'_>, read: &str) -> String {
+    let current = editor.find_in_store(own.name);
+    let theirs = current
+        .and_then(|found| found.text().ok())
+        .unwrap_or_default();
+    let versions = editor.history(own.name).unwrap_or_default();
+    let mut label = "as it is now".to_owned();
+    if let Some(version) = versions.iter().find(|version| version.is_current) {
+        let author = version.author.as_deref().unwrap_or("somebody");
+        let time = version.at.strftime("%Y-%m-%d %H:%M UTC");
+        label = format!("{label}, written by {} at {time}", printable(author));
+    }
+    let before = ("as you read it", read);
+    let their_change = unified_diff(before, (&label, &theirs));
+    let own_change = unified_diff(before, ("as you have written it", own.text));
+    format!("\n\n{their_change}\n{}", own_change.trim_end())
 }

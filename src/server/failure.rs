@@ -98,8 +98,11 @@ impl From<Diagnostic> for Failure {
             Kind::Unreadable | Kind::Busy => Failure::unavailable(text),
             Kind::Conflict {
                 current: Some(revision),
-                ..
-            } => Failure::invalid_params(text).with_data(json!({ "revision": revision })),
+                diff,
+            } => {
+                let text = format!("{text}\n{diff}");
+                Failure::invalid_params(text.trim_end()).with_data(json!({ "revision": revision }))
+            }
             _ => Failure::invalid_params(text),
         }
     }

@@ -65,8 +65,8 @@ pub(super) enum Outcome {
 pub(super) type Work = Box<dyn FnOnce() -> Result<Json, Failure> + Send>;
 
 impl Outcome {
-    /// Finds the prompt that a client called, and runs work with it. If one of them may wait for a
-    /// server, defers both. `to_failure` converts the error for an unknown prompt.
+    /// Finds the prompt that a client called, and runs work with it. If that may wait for a server,
+    /// defers it. `to_failure` converts the error for an unknown prompt.
     pub(super) fn find_and_run(
         view: View,
         name: String,

@@ -253,11 +253,14 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   server.write("a.md", "Theirs\n");
   await page.getByText("This prompt was changed after you opened it").waitFor();
   assert.equal(await file(page).inputValue(), "Mine\n");
-  await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
+  // Both changes are shown against the text that was opened.
+  await page.locator(".diff ins", { hasText: "Theirs" }).waitFor();
+  await page.locator(".diff ins", { hasText: "Mine" }).waitFor();
+  await page.getByText(/What was changed after you opened it, 20.* UTC/).waitFor();
   await page.keyboard.press("Control+s");
   assert.equal(server.read("a.md"), "Theirs\n");
-  // The button that stands out loses nothing unasked.
-  assert.equal(await page.locator("#changes button:not(.quiet)").textContent(), "Use their text");
+  // The button that stands out keeps what the user has written.
+  assert.equal(await page.locator("#changes button:not(.quiet)").textContent(), "Overwrite with mine");
   const question = page.waitForEvent("dialog");
   await press(page, "Use their text");
   assert.equal((await question).type(), "beforeunload");
@@ -265,7 +268,7 @@ journey("a prompt is written, edited and saved, and what others change meanwhile
   await file(page).fill("Mine\n");
   await page.locator(".diff del", { hasText: "Theirs" }).waitFor();
   server.write("a.md", "Theirs again\n");
-  await page.locator(".diff del", { hasText: "Theirs again" }).waitFor();
+  await page.locator(".diff ins", { hasText: "Theirs again" }).waitFor();
   await page.getByRole("button", { name: "Overwrite with mine" }).press("Control+s");
   await heading(page, ":a");
   assert.equal(server.read("a.md"), "Mine\n");

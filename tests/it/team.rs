@@ -518,11 +518,19 @@ fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_pe
         error.contains("`review` has changed since you read it, and nothing is written"),
         "{error}"
     );
+    let (message, differences) = error.split_once("\n\n--- as you read it\n").unwrap();
+    let (theirs, mine) = differences.split_once("\n--- as you read it\n").unwrap();
+    let made = "+++ as it is now, written by somebody at 20";
     assert!(
-        error.contains("-Theirs\n+The team's review: {{input}}Mine"),
+        theirs.starts_with(made) && theirs.contains("\n+Theirs\n"),
         "{error}"
     );
-    let kept = error.split("your text is in ").nth(1).unwrap().trim();
+    let made = "+++ as you have written it\n";
+    assert!(
+        mine.starts_with(made) && mine.ends_with("\n+The team's review: {{input}}Mine\n"),
+        "{error}"
+    );
+    let kept = message.split("your text is in ").nth(1).unwrap();
     assert_eq!(
         fs::read_to_string(kept).unwrap(),
         "The team's review: {{input}}Mine\n"

@@ -514,8 +514,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Returns the error for a prompt that has changed since the caller read it. The fix contains a
-    /// diff.
+    /// Returns the error for a prompt that has changed since the caller read it.
     fn changed_error(
         &self,
         request: &WriteRequest<'_>,
@@ -527,10 +526,7 @@ impl Editor<'_> {
             "{} has changed since you read it, and nothing is written; its revision is now {current}",
             in_backticks(request.name)
         );
-        let mut fix = "read it again, and make your change to the text as it is now".to_owned();
-        if !diff.is_empty() {
-            fix = format!("{fix}:\n{}", diff.trim_end());
-        }
+        let fix = "read it again, and make your change to the text as it is now";
         let kind = Kind::Conflict {
             current: Some(current),
             diff,

@@ -194,10 +194,11 @@ fn write(
 /// know prompts by name.
 fn for_model(mut error: Diagnostic) -> Failure {
     error.file = None;
-    match error.kind {
-        Kind::AlreadyExists | Kind::NotWritable | Kind::Conflict { .. } => {
+    match &error.kind {
+        Kind::AlreadyExists | Kind::NotWritable => {
             Failure::for_model(format!("{error}. {ASK_AGAIN}"))
         }
+        Kind::Conflict { diff, .. } => Failure::for_model(format!("{error}. {ASK_AGAIN}\n{diff}")),
         _ => Failure::for_model(error),
     }
 }

@@ -5,7 +5,8 @@ import { backToList, bar, button, copyOfTemplate, debounced, find, h, main, note
 import { titled, update } from "./dom.js";
 import { fields, given, valuesOf } from "./fields.js";
 import { outcome } from "./outcome.js";
-import { backToPrompt, command, diff, error, errorPage, pathOf, placeInFile, problemList, warning } from "./text.js";
+import { backToPrompt, bdi, command, diff, error, errorPage } from "./text.js";
+import { pathOf, placeInFile, problemList, warning } from "./text.js";
 
 /** Returns the editor of a prompt; of a new one if `name` is `null`. Then the field for its name has `proposedName`. */
 export async function editorPage(me, name, proposedName) {
@@ -24,7 +25,8 @@ async function readFile(name) {
   const used = await askUnless([404, 422], "GET", api(name));
   if (own.revision) {
     const isOverridden = used.layer !== "user" && used.revision !== own.revision;
-    return { file: own.file, revision: own.revision, other: isOverridden ? used.layer : null };
+    const version = own.versions.find(({ current }) => current);
+    return { file: own.file, revision: own.revision, version, other: isOverridden ? used.layer : null };
   }
   return used.refused || used.layer === "remote" ? null : { file: used.text, other: used.layer };
 }
@@ -101,7 +103,8 @@ class Editor {
     const file = this.text();
     // A text can be tried before it has a name.
     const name = this.commandName() || `${this.me.prefix ?? ""}new`;
-    const current = this.current.revision ? this.current.file : "";
+    // If somebody else has changed the file, both changes are shown against the text that was opened.
+    const current = this.current.revision ? this.opened.file : "";
     const body = { command: name, file, arguments: given(this.values), current };
     const answer = await attempt(() => askUnless([422], "POST", "/api/check", body));
     if (!answer || number !== this.checks) return;
@@ -115,8 +118,17 @@ class Editor {
       const current = await attempt(async () => (await readFile(this.name)) ?? { file: "" });
       if (!current) return;
       this.current = current;
+      this.theirChanges = await attempt(() => this.readTheirChanges());
     }
     await this.check();
+  }
+
+  /** Returns what somebody else has changed in the file since it was opened; nothing if nobody has. */
+  async readTheirChanges() {
+    const { file, revision } = this.current;
+    if (!revision || !this.hasConflict()) return null;
+    const body = { command: this.name, file, arguments: {}, current: this.opened.file };
+    return (await ask("POST", "/api/check", body)).changes;
   }
 
   /** Shows an answer about the text. While the text is broken, its last expansion stays. */
@@ -166,14 +178,28 @@ class Editor {
   /** What will be saved, and the buttons that save it. The browser asks before a reload loses what the user wrote. */
   changes(changes) {
     const isFile = this.current.revision;
-    if (isFile && !changes.length) return note("There is nothing to save: the file has this text.");
+    const isConflict = isFile && this.hasConflict();
+    if (isFile && !isConflict && !changes.length) return note("There is nothing to save: the file has this text.");
     const reason = copyOfTemplate("note-field");
     reason.querySelector("input").value = find("#note")?.value ?? "";
     const save = button("#save", isFile ? "Save" : "Create", this.save);
-    const theirs = button("#theirs", "Use their text", () => location.reload());
-    const overwrite = button(".quiet#overwrite", "Overwrite with mine", this.save);
-    const buttons = isFile && this.hasConflict() ? [theirs, overwrite] : save;
-    return [h("h3", "What will be saved"), diff(changes, "Changes"), reason, bar(buttons)];
+    if (!isConflict) return [h("h3", "What will be saved"), diff(changes, "Changes"), reason, bar(save)];
+    const theirs = button(".quiet#theirs", "Use their text", () => location.reload());
+    const overwrite = button("#overwrite", "Overwrite with mine", this.save);
+    return [
+      h("h3", "What was changed after you opened it", this.authorAndTime()),
+      diff(this.theirChanges ?? [], "Their changes"),
+      h("h3", "What you have changed"),
+      diff(changes, "Your changes"),
+      reason,
+      bar([overwrite, theirs]),
+    ];
+  }
+
+  /** Who made the file what it is now, and when. */
+  authorAndTime() {
+    const { at, author } = this.current.version ?? {};
+    return at && [author && [", by ", bdi(author)], `, ${at.replace("T", " ").slice(0, 19)} UTC`];
   }
 
   /** Goes to the changes; from there, saves them. */
