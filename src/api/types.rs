@@ -332,6 +332,10 @@ pub struct Me<'c> {
     pub role: &'static str,
     pub prefix: Option<String>,
     pub may_edit: bool,
+    /// The file whose first word is the token for edits, if the caller needs it and is on the same
+    /// machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
     pub version: &'static str,
 }
 

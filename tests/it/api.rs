@@ -803,17 +803,21 @@ fn with_edit_and_without_tokens_everyone_may_read_and_a_write_needs_the_token_th
         401,
         "a page of another port"
     );
-    assert_eq!(get(&server, "/api/me").json()["may_edit"], false);
+    let me = get(&server, "/api/me").json();
+    assert_eq!(me["may_edit"], false);
+    let token_file = server.home.path(".local/state/prompt-expander/edit-token");
+    assert_eq!(me["token_file"], json!(token_file), "where the token is");
     assert_eq!(get(&server, "/api/prompts").status, 200);
     written(&write(&[("Authorization", &bearer)]), "a");
-    let server = HttpServer::start_with(server.stop(), &["--edit"]);
+    let arguments = ["--edit", "--trusted-proxy", "127.0.0.1"];
+    let server = HttpServer::start_with(server.stop(), &arguments);
     assert!(server.stderr_line().ends_with("edit-token"));
-    let me = server.send("GET", "/api/me", &[("Authorization", &bearer)], "");
-    assert_eq!(
-        me.json()["may_edit"],
-        true,
-        "the same token after a restart"
-    );
+    let me = |name, value| server.send("GET", "/api/me", &[(name, value)], "").json();
+    let owner = me("Authorization", &bearer);
+    assert_eq!(owner["may_edit"], true, "the same token after a restart");
+    for somebody in [owner, me("X-Forwarded-For", "192.0.2.1")] {
+        assert_eq!(somebody["token_file"], Value::Null);
+    }
 }
 
 #[test]

@@ -454,12 +454,22 @@ fn to_json(answer: &impl Serialize) -> JsonResult {
 }
 
 fn get_caller(request: &ApiRequest) -> JsonResult {
-    let RequestContext { app, caller, .. } = &request.context;
+    let RequestContext {
+        app,
+        caller,
+        client,
+    } = &request.context;
+    let is_on_this_machine = client.address.is_loopback();
+    let is_without_token = caller.token.is_none();
+    let token_file = app.options.access.own_token_file();
     to_json(&Me {
         name: caller.token.as_ref().map(|token| &*token.name),
         role: caller.role.as_str(),
         prefix: caller.prefix.as_ref().map(ToString::to_string),
         may_edit: app.server.may_edit(caller),
+        token_file: token_file
+            .filter(|_| is_on_this_machine && is_without_token)
+            .map(|file| file.display().to_string()),
         version: env!("CARGO_PKG_VERSION"),
     })
 }

@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How many wrong tokens a network may send per minute. A client with a wrong token sends it twice
@@ -36,6 +36,8 @@ pub struct Access {
     tokens: Option<ReloadedValue<Tokens>>,
     /// The caller of a request without a token. `None` if a token is required.
     anonymous: Option<Arc<Caller>>,
+    /// The token file, if requests don't need a token. Then it has only the token for edits.
+    own_token_file: Option<PathBuf>,
     /// Counts wrong tokens by network.
     wrong_tokens: Limiter,
 }
@@ -51,6 +53,7 @@ impl Access {
         anonymous: Option<Caller>,
         warn: fn(&str),
     ) -> Result<Access, String> {
+        let own_token_file = token_file.clone().filter(|_| anonymous.is_some());
         let tokens = match token_file {
             Some(path) => Some(tokens::open(path, warn)?),
             None => None,
@@ -59,8 +62,15 @@ impl Access {
         Ok(Access {
             tokens,
             anonymous: anonymous.map(Arc::new),
+            own_token_file,
             wrong_tokens: Limiter::new(limit),
         })
+    }
+
+    /// Returns the file with the token for edits that the server has generated, or `None` if edits
+    /// are off or the tokens are from the user.
+    pub(super) fn own_token_file(&self) -> Option<&Path> {
+        self.own_token_file.as_deref()
     }
 
     /// Reads the token file again, and forgets networks that may send wrong tokens again. Call this

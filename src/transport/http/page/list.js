@@ -55,7 +55,7 @@ function heading(me, chosen, number) {
     chosen.query ? ["Search for ", bdi(chosen.query)] : words,
     h("span.count", count(number, "prompt")),
     isChosen && h("a", { href: "/" }, "Show all"),
-    me.may_edit && h("a.button", { href: "/new" }, "New prompt"),
+    (me.may_edit || me.token_file) && h("a.button", { href: "/new" }, "New prompt"),
   );
 }
 

@@ -66,9 +66,9 @@ export function tokenPage(refused) {
   return pageWithForm("This server needs a token", about, wrong, token() && h("p", reload));
 }
 
-/** Returns the page for somebody who may read prompts, but not edit them. */
-export function editTokenPage() {
-  const how = ["Open the address with the token that ", h("code", "serve"), " printed, or paste it here."];
+/** Returns the page for somebody who may read prompts, but not edit them. On the server's own machine, names its `file`. */
+export function editTokenPage(file) {
+  const how = file ? ["Paste the first word of ", h("code", file)] : ["Paste the token that ", h("code", "serve"), " made."];
   const off = ["If editing is off, write ", h("code", "edit = true"), " into config.toml, and restart the server."];
   return pageWithForm("Editing needs a token", h("p", how), h("p", off));
 }
