@@ -46,7 +46,7 @@ pub use hook_dialect::{HookAnswer, SubmittedMessage};
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
-pub use menu::{Menu, MenuBody, MenuLayout, SignPlace};
+pub use menu::{Menu, MenuBody, MenuLayout, MenuLocation, SignPlace};
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 
@@ -146,21 +146,6 @@ impl Agent {
             .find(|agent| agent.launch.client_name == Some(name))
     }
 
-    /// Returns the folder of the agent's menu entries, or `None` if it has none, or the home
-    /// directory is unknown. It may not exist.
-    pub fn menu_folder(&self, system: &System) -> Option<PathBuf> {
-        let settings_folder = (self.settings_folder)(system)?;
-        Some(settings_folder.join(self.menu.as_ref()?.folder))
-    }
-
-    /// Returns the other folders from which the agent reads names for its menu. They may not exist.
-    pub fn other_menu_folders(&self, system: &System) -> Vec<PathBuf> {
-        match &self.menu {
-            Some(menu) => (menu.other_folders)(system),
-            None => Vec::new(),
-        }
-    }
-
     /// Returns the name of the prompt of our server that has this name in the agent's menu, e.g.
     /// `research` for `mcp__prompts__research` in Claude Code. Returns `None` if the name is not
     /// that of such a prompt, or if the server gets all of the words after it.
@@ -178,7 +163,8 @@ impl Agent {
             return None;
         }
         let menu = self.menu.as_ref()?;
-        let path = menu.entry_path(&self.menu_folder(system)?, name);
+        let folder = (self.settings_folder)(system)?.join(menu.folder);
+        let path = menu.entry_path(&folder, name);
         let text = whole_file::read_text(&path).ok()?;
         Some(MenuMark::parse(&text)?.prompt)
     }

@@ -20,7 +20,7 @@ pub use examination::{EXAMINED_VARIABLE, Examination};
 
 use crate::agents::{AGENTS, Agent, AgentFiles, DraftEditor, EditorProblem, Finding};
 use crate::library::{Layer, Library, View};
-use crate::menus::MenuPrompt;
+use crate::menus::MenuPrompts;
 use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::{and_list, count, in_backticks, or_list};
 use examination::{agent_finding, success_finding, unreadable_file_finding};
@@ -104,7 +104,7 @@ impl Examination {
         &self,
         agent: &'static Agent,
         prompt: Option<&str>,
-        menu_prompts: &[MenuPrompt],
+        menu_prompts: &MenuPrompts,
     ) -> AgentReport {
         let files = agent.read_files(&self.system);
         let servers = registration::examine(self, agent, &files);

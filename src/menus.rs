@@ -5,7 +5,7 @@
 //! |---|---|
 //! | select the prompts that get an entry | [`MenuSettings::prompts`], in `selection.rs` |
 //! | compose the text of an entry | `text.rs` |
-//! | compare an agent's folder with the entries that should be in it | [`MenuPlan::new`], in `plan.rs` |
+//! | compare an agent's folder with the entries that should be in it | [`MenuSettings::plan`], in `plan.rs` |
 //! | write and remove files | [`MenuPlan::apply`], in `apply.rs` |
 //!
 //! Only files with our mark that nobody has changed since are replaced or removed. All others are
@@ -21,8 +21,8 @@ mod tests;
 mod text;
 
 pub use apply::WrittenEntries;
-pub use plan::MenuPlan;
-pub use selection::{MenuPrompt, MenuSettings};
+pub use plan::{MenuPlan, MenuState};
+pub use selection::{MenuPrompt, MenuPrompts, MenuSettings};
 
 use crate::prompt::sha256;
 use std::path::Path;
@@ -30,8 +30,8 @@ use std::path::Path;
 /// How many hexadecimal digits identify a library in the mark of an entry.
 const LIBRARY_DIGITS: usize = 8;
 
-/// Returns what identifies a library in the mark of an entry: a hash of the path of its
-/// `config.toml`.
+/// Returns the id of a library, which is in the mark of its entries: a hash of the path of its
+/// `config.toml`. If that file is moved, no program takes the entries for its own anymore.
 pub fn library_id(config: &Path) -> String {
     sha256(config.as_os_str().as_encoded_bytes())[..LIBRARY_DIGITS].to_owned()
 }

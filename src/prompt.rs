@@ -26,6 +26,7 @@ mod fields;
 mod file_text;
 mod foreign_syntax;
 mod format;
+mod frontmatter_value;
 mod golden;
 mod import;
 mod include;
@@ -62,6 +63,7 @@ pub use format::markdown::with_only_include_key;
 #[cfg(feature = "openapi")]
 pub(crate) use format::yaml;
 pub use format::{FORMATS, FileSuffix, Format, Parse};
+pub use frontmatter_value::frontmatter_value;
 pub use golden::{Case, CaseFailure, CaseOutcome, TEST_SUFFIX, Tests, TextMismatch, draft_tests};
 pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};

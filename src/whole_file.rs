@@ -13,6 +13,7 @@
 //! A process keeps its temporary files locked, so that an unlocked one is known to be a leftover.
 
 use crate::lock::lock;
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -294,16 +295,18 @@ fn create_temporary(folder: &Path, access: FileAccess<'_>) -> io::Result<NamedTe
     }
 }
 
+/// Returns whether this is the name of a temporary file of this program.
+pub(crate) fn is_temporary(file_name: &OsStr) -> bool {
+    let name = file_name.as_encoded_bytes();
+    name.starts_with(TEMPORARY_PREFIX.as_bytes()) && name.ends_with(TEMPORARY_SUFFIX.as_bytes())
+}
+
 /// Deletes the temporary files that killed processes left in a folder. Errors are ignored, because
 /// leftovers are hidden and do no harm.
-fn remove_leftovers(folder: &Path) {
+pub(crate) fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.as_encoded_bytes();
-        let is_temporary = name.starts_with(TEMPORARY_PREFIX.as_bytes())
-            && name.ends_with(TEMPORARY_SUFFIX.as_bytes());
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if !is_temporary || !is_file {
+        if !is_file || !is_temporary(&entry.file_name()) {
             continue;
         }
         // The process that writes the file holds its lock. If there is none, this lock is held

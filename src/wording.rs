@@ -49,6 +49,13 @@ pub(crate) fn is_common_invisible(character: char) -> bool {
     )
 }
 
+/// Replaces each run of whitespace and invisible characters with a space.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(|letter: char| letter.is_whitespace() || is_invisible(letter));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 /// Truncates a text to `max_chars` characters, followed by `…` if there were more.
 pub(crate) fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
@@ -242,6 +249,11 @@ pub(crate) fn is_hex(text: &str, length: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_has_only_visible_characters() {
+        assert_eq!(one_line(" a\n\tb\u{202e}\u{0}c  "), "a b c");
+    }
 
     #[test]
     fn a_text_that_is_cut_ends_in_an_ellipsis() {

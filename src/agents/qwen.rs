@@ -111,7 +111,7 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
     }
     Some(examined.warning(
         "Qwen Code may ask before it calls `expand_prompt`, and `qwen -p` refuses the call",
-        "set `trust` to true, unless agents may edit prompts",
+        "set `trust` to true. Don't, if the server runs with `--edit`",
     ))
 }
 

@@ -79,6 +79,8 @@ impl Doctor {
 
     /// Examines the agents (or only `agent`), the library, the team's server and the settings file.
     fn diagnose(&self, source: &PromptSource) -> anyhow::Result<Diagnosis> {
+        let settings = &source.settings;
+        let has_menus_error = settings.is_unusable || settings.menus_error.is_some();
         let examination = Examination {
             system: system()?,
             program: std::env::current_exe().context("the file of this program cannot be found")?,
@@ -86,8 +88,8 @@ impl Doctor {
             online: self.online,
             menus: source.settings.menus.clone(),
             library_id: match config::path(&source.config) {
-                Some(path) => library_id(&path),
-                None => String::new(),
+                Some(path) if !has_menus_error => library_id(&path),
+                _ => String::new(), // then no entry belongs to the library, and none is to go
             },
         };
         let mut diagnosis = examination.diagnose(self.agent, &source.library());

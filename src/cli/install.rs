@@ -21,6 +21,7 @@ use crate::agents::{
 use crate::menus::MenuSettings;
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
+pub(super) use changes::format_diff;
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
 use own_files::{Fate, OwnFiles};
@@ -240,13 +241,13 @@ fn plan_menus(
     system: &System,
 ) -> anyhow::Result<Option<MenuChanges>> {
     let has_menu = agents.iter().any(|agent| agent.menu.is_some());
-    let can_be_kept = config::path(&source.config).is_some_and(|path| is_users_own(&path));
+    let has_own_file = config::path(&source.config).is_some_and(|path| is_users_own(&path));
     let is_invalid = source.settings.is_unusable || source.settings.menus_error.is_some();
-    if !has_menu || !can_be_kept || is_invalid {
+    if !has_menu || !has_own_file || is_invalid {
         return Ok(None);
     }
     let changes = MenuChanges::plan(source, menus, agents, system)?;
-    let is_needed = !changes.is_empty() && changes.can_be_kept();
+    let is_needed = !changes.is_empty() && changes.is_settings_file_writable();
     Ok(is_needed.then_some(changes))
 }
 

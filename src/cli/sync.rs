@@ -2,13 +2,14 @@
 
 use super::agent_names::{AgentParser, system};
 use super::config;
+use super::install::format_diff;
 use super::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, display_path, styled};
 use super::settings_edits;
 use super::source_options::{ConfigOptions, PromptSource};
-use crate::agents::{AGENTS, Agent, ConfigFile, System};
-use crate::menus::{MenuPlan, MenuSettings, library_id};
+use crate::agents::{AGENTS, Agent, ConfigFile, MenuLocation, System};
+use crate::menus::{MenuPlan, MenuSettings, MenuState, library_id};
 use crate::prompt::Severity;
-use crate::wording::{count, or_list};
+use crate::wording::{count, or_list, with_commas};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ pub(super) struct Sync {
     /// Only show the prompts whose names match this pattern, from now on; `*` stands for any text
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
-    /// Write nothing, and end with 1 if a menu is out of date
+    /// Write nothing, and end with 1 if a menu or `config.toml` would change
     #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
     check: bool,
     /// Show what would change, and write nothing
@@ -62,10 +63,10 @@ impl Sync {
         let settings = self.requested_settings(&source.settings.menus)?;
         let changes = MenuChanges::plan(source, settings, &AGENTS, &system()?)?;
         if changes.is_empty() && changes.settings.agents.is_empty() {
-            bail!("no agent is named yet; add {}", or_list(&names_with_menu()));
+            bail!("no agent is selected. Name one, e.g. `prompt-expander sync codex`");
         }
         changes.report_left_alone(reporter);
-        output::print(&changes.preview(true))?;
+        output::print(&changes.preview_with_unchanged())?;
         if changes.is_empty() || self.check {
             return Ok(exit_code(changes.is_empty() && !changes.has_failed()));
         }
@@ -171,18 +172,17 @@ impl MenuChanges {
         let view = source.library().view();
         let prompts = settings.prompts(&view);
         let mut problems: Vec<String> = view.problems().iter().map(ToString::to_string).collect();
-        let may_miss_prompts = !problems.is_empty();
         let mut plans = Vec::new();
         for agent in agents {
-            let is_shown = settings.agents.contains(agent);
-            let shown = if is_shown { &*prompts } else { &[] };
-            match MenuPlan::new(agent, shown, system, &library) {
-                Some(Ok(plan)) if is_shown && may_miss_prompts => {
-                    plans.push(plan.without_removals())
-                }
-                Some(Ok(plan)) if is_shown || !plan.is_empty() => plans.push(plan),
-                Some(Err(error)) if is_shown => problems.push(error.to_string()),
-                _ => {}
+            let Some(location) = MenuLocation::of(agent, system) else {
+                continue;
+            };
+            let is_selected = settings.agents.contains(agent);
+            match settings.plan(location, &prompts, &library) {
+                Ok(plan) if is_selected || !plan.is_empty() => plans.push(plan),
+                Err(error) if is_selected => problems.push(error.to_string()),
+                // The user need not repair the menu of an agent that is not selected.
+                Ok(_) | Err(_) => {}
             }
         }
         let file = settings_edits::with_menus(path, &source.settings.menus, &settings)?;
@@ -200,7 +200,7 @@ impl MenuChanges {
     }
 
     /// Returns whether the settings file says already which menus there are, or can be changed.
-    pub(super) fn can_be_kept(&self) -> bool {
+    pub(super) fn is_settings_file_writable(&self) -> bool {
         let file = self.settings_file.as_ref();
         file.is_none_or(|file| file.target().is_ok())
     }
@@ -224,25 +224,33 @@ impl MenuChanges {
         }
     }
 
-    /// Describes the changes of each menu, and of the settings file. Says of menus without changes
-    /// that they are up to date, if `names_unchanged`.
-    pub(super) fn preview(&self, names_unchanged: bool) -> Styled {
+    /// Describes the state of each menu without changes, and the changes of all others and of the
+    /// settings file.
+    fn preview_with_unchanged(&self) -> Styled {
         let mut text = Styled::default();
         for plan in &self.plans {
-            if !plan.is_empty() {
-                text.append(describe(plan));
-            } else if names_unchanged {
-                text.push(format!("{}: the menu is up to date\n", plan.agent.name));
-            }
+            let state = match plan.state() {
+                MenuState::Outdated => continue,
+                MenuState::Incomplete => {
+                    "nothing to write; nothing is removed until all prompts can be read"
+                }
+                MenuState::WithoutEntries => "there is nothing to put into the menu",
+                MenuState::UpToDate => "the menu is up to date",
+            };
+            text.push(format!("{}: {state}\n", plan.location.agent.name));
+        }
+        text.append(self.preview());
+        text
+    }
+
+    /// Describes the changes of each menu, and of the settings file.
+    pub(super) fn preview(&self) -> Styled {
+        let mut text = Styled::default();
+        for plan in self.plans.iter().filter(|plan| !plan.is_empty()) {
+            text.append(describe(plan));
         }
         if let Some(file) = &self.settings_file {
-            text.append(styled(NAME, display_path(&file.path)).plain("\n"));
-            let old_lines: Vec<&str> = file.original_text().lines().collect();
-            for line in file.edited_text().lines() {
-                if !old_lines.contains(&line) {
-                    text.append(styled(ADDED, format!("+ {line}")).plain("\n"));
-                }
-            }
+            text.append(format_diff(file));
         }
         text
     }
@@ -254,12 +262,7 @@ impl MenuChanges {
     /// Fails if the settings file can't be written. Then nothing else is.
     pub(super) fn apply(&self, reporter: &Reporter) -> anyhow::Result<bool> {
         if let Some(file) = &self.settings_file {
-            let result = file.write();
-            // Another process may have just made the same change.
-            let current = ConfigFile::read_settings(file.path.clone())?;
-            if current.original != file.edited {
-                result?;
-            }
+            write_settings(file)?;
         }
         let mut written = 0;
         let mut removed = 0;
@@ -273,8 +276,11 @@ impl MenuChanges {
                 is_done = false;
             }
         }
+        let noun = if written == 1 { "entry" } else { "entries" };
         reporter.note(&format!(
-            "menu entries: {written} written, {removed} removed"
+            "wrote {} menu {noun}, and removed {}",
+            with_commas(written),
+            with_commas(removed)
         ));
         Ok(is_done)
     }
@@ -284,8 +290,8 @@ impl MenuChanges {
         let mut menus = Vec::new();
         for plan in &self.plans {
             menus.push(json!({
-                "name": plan.agent.name,
-                "folder": plan.folder.display().to_string(),
+                "name": plan.location.agent.name,
+                "folder": plan.location.folder.display().to_string(),
                 "added": plan.created(),
                 "updated": plan.updated(),
                 "removed": plan.removed(),
@@ -295,9 +301,21 @@ impl MenuChanges {
     }
 }
 
+/// Writes the settings file. Succeeds if another process has just made the same change.
+fn write_settings(file: &ConfigFile) -> anyhow::Result<()> {
+    let Err(error) = file.write() else {
+        return Ok(());
+    };
+    let current = ConfigFile::read_settings(file.path.clone());
+    if current.is_ok_and(|current| current.original == file.edited) {
+        return Ok(());
+    }
+    Err(error.into())
+}
+
 /// Describes the changes of a menu: how many entries, and the names of the first ones.
 fn describe(plan: &MenuPlan) -> Styled {
-    let mut text = styled(NAME, display_path(&plan.folder)).plain("\n");
+    let mut text = styled(NAME, display_path(&plan.location.folder)).plain("\n");
     let changes = [
         (ADDED, "+", plan.created()),
         (ADDED, "~", plan.updated()),

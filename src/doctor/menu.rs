@@ -1,8 +1,8 @@
 //! Examines the entries for prompts in an agent's own menu.
 
 use super::examination::{Examination, agent_finding, success_finding};
-use crate::agents::{Agent, Finding};
-use crate::menus::{MenuPlan, MenuPrompt};
+use crate::agents::{Agent, Finding, MenuLocation};
+use crate::menus::{MenuPlan, MenuPrompts, MenuState};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{count, join_words};
 
@@ -10,29 +10,32 @@ use crate::wording::{count, join_words};
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
-    prompts: &[MenuPrompt],
+    prompts: &MenuPrompts,
 ) -> Vec<Finding> {
-    let is_shown = examination.menus.agents.contains(&agent);
-    let prompts = if is_shown { prompts } else { &[] };
-    let system = &examination.system;
-    let plan = match MenuPlan::new(agent, prompts, system, &examination.library_id) {
-        Some(Ok(plan)) => plan,
-        Some(Err(error)) if is_shown => return vec![agent_finding(agent, error)],
-        _ => return Vec::new(),
+    let Some(location) = MenuLocation::of(agent, &examination.system) else {
+        return Vec::new();
+    };
+    let menus = &examination.menus;
+    let is_selected = menus.agents.contains(&agent);
+    let plan = match menus.plan(location, prompts, &examination.library_id) {
+        Ok(plan) => plan,
+        Err(error) if is_selected => return vec![agent_finding(agent, error)],
+        // The user need not repair the menu of an agent that is not selected.
+        Err(_) => return Vec::new(),
     };
     let mut findings = Vec::new();
-    if is_shown {
+    if is_selected {
         for warning in plan.warnings() {
             findings.push(agent_finding(agent, warning));
         }
     }
-    if !plan.is_empty() {
-        findings.push(agent_finding(agent, outdated_warning(&plan)));
-    } else if is_shown {
-        findings.push(success_finding(
-            agent,
-            "its own menu has your prompts".to_owned(),
-        ));
+    match plan.state() {
+        MenuState::Outdated => findings.push(agent_finding(agent, outdated_warning(&plan))),
+        MenuState::UpToDate if is_selected => {
+            let message = "its own menu has your prompts".to_owned();
+            findings.push(success_finding(agent, message));
+        }
+        MenuState::UpToDate | MenuState::Incomplete | MenuState::WithoutEntries => {}
     }
     findings
 }
@@ -52,5 +55,6 @@ fn outdated_warning(plan: &MenuPlan) -> Diagnostic {
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let message = format!("its own menu is out of date: {}", join_words(&parts, "and"));
-    Diagnostic::new(Kind::Warning, message, "run `prompt-expander sync`").in_file(&*plan.folder)
+    Diagnostic::new(Kind::Warning, message, "run `prompt-expander sync`")
+        .in_file(&*plan.location.folder)
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::agents::{Environment, System};
+use crate::menus::{MenuPrompts, MenuSettings};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ impl Home {
             program: PROGRAM.into(),
             timeout: Duration::from_secs(10),
             online: false,
-            menus: crate::menus::MenuSettings::default(),
+            menus: MenuSettings::default(),
             library_id: String::new(),
         }
     }
@@ -73,7 +74,7 @@ impl Home {
     fn report(&self, agent: &str) -> AgentReport {
         let agent = Agent::by_name(agent).unwrap();
         self.examination()
-            .examine_agent(agent, Some("research"), &[])
+            .examine_agent(agent, Some("research"), &MenuPrompts::default())
     }
 
     /// Returns the only finding about an agent whose message contains `message`.

@@ -4,7 +4,7 @@ use super::existing::has_text;
 use super::plan::{EntryRemoval, EntryWrite, MenuPlan};
 use crate::agents::MenuLayout;
 use crate::prompt::{Diagnostic, Kind};
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{FileAccess, PendingFile, remove_leftovers};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -20,20 +20,34 @@ pub struct WrittenEntries {
     pub errors: Vec<Diagnostic>,
 }
 
+/// Why an entry could not be written or removed.
+enum EntryError {
+    /// Another program has changed it since it was read.
+    Changed,
+    NotWritable(io::Error),
+}
+
+impl From<io::Error> for EntryError {
+    fn from(error: io::Error) -> EntryError {
+        EntryError::NotWritable(error)
+    }
+}
+
 impl MenuPlan {
     /// Carries out the plan. An error with one entry doesn't keep the others from being written.
     pub fn apply(&self) -> WrittenEntries {
         let mut result = WrittenEntries::default();
+        // Removals come first, because two names may differ only in letter case.
         for removal in &self.removals {
             match self.remove(removal) {
                 Ok(()) => result.removed += 1,
-                Err(error) => result.errors.push(self.error(&removal.name, &error)),
+                Err(error) => result.errors.push(self.diagnostic(&removal.name, &error)),
             }
         }
         for write in &self.writes {
             match self.write(write) {
                 Ok(()) => result.written += 1,
-                Err(error) => result.errors.push(self.error(&write.name, &error)),
+                Err(error) => result.errors.push(self.diagnostic(&write.name, &error)),
             }
         }
         result
@@ -41,10 +55,10 @@ impl MenuPlan {
 
     /// Writes the files of an entry. The Markdown file comes last, so that the mark is there only
     /// if everything is.
-    fn write(&self, write: &EntryWrite) -> io::Result<()> {
-        let path = self.menu.entry_path(&self.folder, &write.name);
+    fn write(&self, write: &EntryWrite) -> Result<(), EntryError> {
+        let path = self.location.entry_path(&write.name);
         let entry_folder = path.parent().unwrap_or(&path);
-        for (relative_path, text) in self.menu.further_files {
+        for (relative_path, text) in self.location.menu.further_files {
             create(&entry_folder.join(relative_path), text)?;
         }
         match &write.old_text {
@@ -54,67 +68,89 @@ impl MenuPlan {
     }
 
     /// Removes the files of an entry, and its folder if nothing else is in it. The Markdown file
-    /// goes last, because it has the mark.
-    fn remove(&self, removal: &EntryRemoval) -> io::Result<()> {
-        let path = self.menu.entry_path(&self.folder, &removal.name);
-        check_text(&path, &removal.old_text)?;
+    /// goes last, because it has the mark. Succeeds if another process has just removed them.
+    fn remove(&self, removal: &EntryRemoval) -> Result<(), EntryError> {
+        let path = self.location.entry_path(&removal.name);
+        if path.symlink_metadata().is_ok() {
+            check_text(&path, &removal.old_text)?;
+        }
         let entry_folder = path.parent().unwrap_or(&path);
-        for (relative_path, text) in self.menu.further_files {
+        for (relative_path, text) in self.location.menu.further_files {
             let file = entry_folder.join(relative_path);
             if has_text(&file, text) {
-                fs::remove_file(&file)?;
+                remove_file(&file)?;
             }
             remove_if_empty(file.parent().unwrap_or(entry_folder));
         }
-        fs::remove_file(&path)?;
-        if self.menu.layout == MenuLayout::Skill {
+        remove_file(&path)?;
+        if self.location.menu.layout == MenuLayout::Skill {
             remove_if_empty(entry_folder);
         }
         Ok(())
     }
 
-    fn error(&self, name: &str, error: &io::Error) -> Diagnostic {
-        let message = format!("the entry `{name}` cannot be changed: {error}");
-        let fix = "repair that, and run `prompt-expander sync` again";
-        let path = self.menu.entry_path(&self.folder, name);
+    fn diagnostic(&self, name: &str, error: &EntryError) -> Diagnostic {
+        let (message, fix) = match error {
+            EntryError::Changed => (
+                "another program changed it during this run".to_owned(),
+                "run `prompt-expander sync` again",
+            ),
+            EntryError::NotWritable(error) => (
+                format!("the menu entry `{name}` cannot be written: {error}"),
+                "make the file and its folder writable, and run `prompt-expander sync` again",
+            ),
+        };
+        let path = self.location.entry_path(name);
         Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
     }
 }
 
 /// Creates a file. Succeeds if another process has just created the same file.
-fn create(path: &Path, text: &str) -> io::Result<()> {
+fn create(path: &Path, text: &str) -> Result<(), EntryError> {
     if has_text(path, text) {
         return Ok(());
     }
     let file = PendingFile::write(path, text.as_bytes(), FileAccess::Shared)?;
     match file.create() {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && has_text(path, text) => Ok(()),
-        result => result,
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),
+        Err(_) if has_text(path, text) => Ok(()),
+        Err(_) => Err(EntryError::Changed),
     }
 }
 
 /// Replaces a file, unless it has changed since it was read. Succeeds if another process has just
 /// written the same text.
-fn replace(path: &Path, old_text: &str, new_text: &str) -> io::Result<()> {
+fn replace(path: &Path, old_text: &str, new_text: &str) -> Result<(), EntryError> {
     if has_text(path, new_text) {
         return Ok(());
     }
     let metadata = fs::symlink_metadata(path)?;
     let file = PendingFile::write(path, new_text.as_bytes(), FileAccess::SameAs(&metadata))?;
     check_text(path, old_text)?;
-    file.replace()
+    Ok(file.replace()?)
 }
 
 /// Fails if a file has changed since it was read.
-fn check_text(path: &Path, old_text: &str) -> io::Result<()> {
+fn check_text(path: &Path, old_text: &str) -> Result<(), EntryError> {
     let is_file = fs::symlink_metadata(path)?.is_file();
     if is_file && has_text(path, old_text) {
         return Ok(());
     }
-    Err(io::Error::other("it has just been changed"))
+    Err(EntryError::Changed)
 }
 
-/// Removes a folder if it is empty. A folder with files of the user's stays.
+/// Removes a file, if it exists.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Removes a folder if nothing is in it, or only temporary files of killed processes. A folder with
+/// files of the user's stays.
 fn remove_if_empty(folder: &Path) {
+    remove_leftovers(folder);
     _ = fs::remove_dir(folder);
 }

@@ -1,13 +1,25 @@
 //! Reads what is in an agent's folder of menu entries. Follows no symlinks.
 
-use super::left_alone::WhyLeft;
-use crate::agents::{Menu, MenuLayout};
+use super::left_alone::{Kept, Refused, WhyLeft};
+use crate::agents::{Menu, MenuLayout, MenuLocation};
 use crate::prompt::{Diagnostic, Kind, MenuMark, fold_name};
-use crate::whole_file;
-use std::collections::{HashMap, HashSet};
+use crate::whole_file::{self, is_temporary};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, FileType, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+/// The entries in an agent's menu folder.
+#[derive(Debug)]
+pub(super) struct ExistingEntries<'m> {
+    location: &'m MenuLocation,
+    /// Identifies the library whose entries are ours.
+    library: &'m str,
+    /// The names of all entries, also of those that are not ours.
+    pub(super) names: BTreeSet<String>,
+    /// The names that are the same when [folded](fold_name).
+    spellings: HashMap<String, Vec<String>>,
+}
 
 /// What is in the place of an entry.
 #[derive(Debug)]
@@ -17,7 +29,7 @@ pub(super) enum Existing {
     /// An entry that this program wrote and nobody has changed since.
     Ours(OurEntry),
     /// Something that must not be changed.
-    Kept(WhyLeft),
+    Obstacle(WhyLeft),
 }
 
 /// An entry that this program may replace or remove.
@@ -30,66 +42,157 @@ pub(super) struct OurEntry {
     pub(super) is_complete: bool,
 }
 
-/// The names in a folder, grouped by what is equal if letter case and accents are
-/// [folded](fold_name).
-#[derive(Debug, Default)]
-pub(super) struct FoldedNames(HashMap<String, Vec<String>>);
-
-impl FoldedNames {
-    fn new(names: &[String]) -> FoldedNames {
-        let mut groups: HashMap<String, Vec<String>> = HashMap::new();
-        for name in names {
-            groups
-                .entry(fold_name(name))
-                .or_default()
-                .push(name.clone());
+impl<'m> ExistingEntries<'m> {
+    /// Reads the names of the entries in a menu's folder. There are none if the folder does not
+    /// exist.
+    ///
+    /// # Errors
+    /// Fails if the folder is a symlink or no folder, or can't be read.
+    pub(super) fn read(
+        location: &'m MenuLocation,
+        library: &'m str,
+    ) -> Result<ExistingEntries<'m>, Diagnostic> {
+        let names = match entry_names(location.menu, &location.folder) {
+            Ok(names) => names,
+            Err(FolderError::Symlink) => {
+                // Other agents may read the folder behind it.
+                let message = "it is a symlink, and entries are written only into real folders";
+                let fix =
+                    "replace it by a folder, or leave this agent out of `menus` in config.toml";
+                return Err(folder_diagnostic(location, message, fix));
+            }
+            Err(FolderError::Unreadable(error)) => {
+                let message = format!("it cannot be read: {error}");
+                let fix = "make it a folder that you can read";
+                return Err(folder_diagnostic(location, &message, fix));
+            }
+        };
+        let mut spellings: HashMap<String, Vec<String>> = HashMap::new();
+        for name in &names {
+            let spellings = spellings.entry(fold_name(name)).or_default();
+            spellings.push(name.clone());
         }
-        FoldedNames(groups)
+        Ok(ExistingEntries {
+            location,
+            library,
+            names,
+            spellings,
+        })
     }
 
-    /// Returns the names that differ from `name`, but not if they are folded.
-    pub(super) fn other_spellings(&self, name: &str) -> impl Iterator<Item = &String> {
-        let group = self.0.get(&fold_name(name));
-        group
-            .into_iter()
-            .flatten()
-            .filter(move |other| *other != name)
+    /// Returns what is in the place of the entry with exactly this name, even if the file system
+    /// ignores letter case.
+    pub(super) fn entry(&self, name: &str) -> Existing {
+        if !self.names.contains(name) {
+            return Existing::Nothing;
+        }
+        if self.location.menu.layout == MenuLayout::Skill
+            && let Some(refused) = self.check_entry_folder(name)
+        {
+            return Existing::Obstacle(WhyLeft::Refused(refused));
+        }
+        self.read_markdown(&self.location.entry_path(name))
+    }
+
+    /// Returns what is in the way if its name differs from `name` only in letter case or Unicode
+    /// form, and it is not an entry that will be removed.
+    pub(super) fn obstacle_with_other_spelling(&self, name: &str) -> Option<WhyLeft> {
+        let spellings = self.spellings.get(&fold_name(name))?;
+        for other in spellings.iter().filter(|other| *other != name) {
+            if let Existing::Obstacle(why) = self.entry(other) {
+                return Some(why);
+            }
+        }
+        None
+    }
+
+    /// Returns why no entry can be in the folder of a skill.
+    fn check_entry_folder(&self, name: &str) -> Option<Refused> {
+        let entry_folder = self.location.folder.join(name);
+        let kind = link_kind(&entry_folder)?;
+        if kind.is_symlink() {
+            return Some(Refused::Linked);
+        }
+        let has_markdown = link_kind(&self.location.entry_path(name)).is_some();
+        let is_free = has_markdown || !has_users_files(self.location.menu, &entry_folder);
+        if kind.is_dir() && is_free {
+            return None;
+        }
+        Some(Refused::UsersFile(entry_folder))
+    }
+
+    /// Returns what the Markdown file of an entry is.
+    fn read_markdown(&self, path: &Path) -> Existing {
+        let metadata = match link_metadata(path) {
+            Ok(Some(metadata)) => metadata,
+            Ok(None) => return Existing::Nothing,
+            Err(error) => return refused(Refused::Unreadable(error.to_string())),
+        };
+        if metadata.is_symlink() {
+            return refused(Refused::Linked);
+        }
+        if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE {
+            return refused(Refused::UsersFile(path.to_owned()));
+        }
+        let text = match whole_file::read_text(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Existing::Nothing,
+            // It is not UTF-8.
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return refused(Refused::UsersFile(path.to_owned()));
+            }
+            Err(error) => return refused(Refused::Unreadable(error.to_string())),
+        };
+        let Some(mark) = MenuMark::parse(&text) else {
+            return refused(Refused::UsersFile(path.to_owned()));
+        };
+        let further_files = further_files(self.location.menu, path);
+        let kept = if mark.library != self.library {
+            Kept::OtherLibrary
+        } else if is_newer(&mark.version) {
+            Kept::NewerVersion
+        } else if !mark.is_of_unchanged(&text) || further_files == FurtherFiles::Changed {
+            Kept::Changed
+        } else if metadata.permissions().readonly() {
+            Kept::ReadOnly
+        } else {
+            return Existing::Ours(OurEntry {
+                text,
+                mark,
+                is_complete: further_files == FurtherFiles::Complete,
+            });
+        };
+        Existing::Obstacle(WhyLeft::Kept(kept))
     }
 }
 
-/// The names of the entries in a menu's folder.
-#[derive(Debug, Default)]
-pub(super) struct EntryNames {
-    /// All of them, sorted.
-    pub(super) all: Vec<String>,
-    pub(super) folded: FoldedNames,
+fn refused(refused: Refused) -> Existing {
+    Existing::Obstacle(WhyLeft::Refused(refused))
 }
 
-/// Returns the names of all entries in a menu's folder. There are none if the folder does not
-/// exist.
-///
-/// # Errors
-/// Fails if the folder is a symlink or no folder, or can't be read.
-pub(super) fn entry_names(menu: &Menu, folder: &Path) -> Result<EntryNames, Diagnostic> {
-    let Some(metadata) = metadata(folder) else {
-        return Ok(EntryNames::default());
+/// Why the folder of a menu can't be used.
+enum FolderError {
+    Symlink,
+    Unreadable(io::Error),
+}
+
+impl From<io::Error> for FolderError {
+    fn from(error: io::Error) -> FolderError {
+        FolderError::Unreadable(error)
+    }
+}
+
+/// Returns the names of all entries in a folder. There are none if the folder doesn't exist.
+fn entry_names(menu: &Menu, folder: &Path) -> Result<BTreeSet<String>, FolderError> {
+    let mut names = BTreeSet::new();
+    let Some(metadata) = link_metadata(folder)? else {
+        return Ok(names);
     };
     if metadata.is_symlink() {
-        // Other agents may read the folder behind it.
-        let fix = "replace it by a folder, or leave this agent out of `menus` in config.toml";
-        return Err(folder_error(
-            folder,
-            "it is a symlink, and entries are written only into real folders",
-            fix,
-        ));
+        return Err(FolderError::Symlink);
     }
-    let files = fs::read_dir(folder).map_err(|error| {
-        let message = format!("it cannot be read: {error}");
-        folder_error(folder, &message, "make it a folder that you can read")
-    })?;
-    let mut names = Vec::new();
-    for file in files.flatten() {
-        let file_name = file.file_name();
+    for file in fs::read_dir(folder)? {
+        let file_name = file?.file_name();
         let Some(name) = file_name.to_str() else {
             continue;
         };
@@ -99,89 +202,29 @@ pub(super) fn entry_names(menu: &Menu, folder: &Path) -> Result<EntryNames, Diag
         };
         names.extend(name.map(str::to_owned));
     }
-    names.sort();
-    Ok(EntryNames {
-        folded: FoldedNames::new(&names),
-        all: names,
-    })
+    Ok(names)
 }
 
-fn folder_error(folder: &Path, message: &str, fix: &str) -> Diagnostic {
-    Diagnostic::new(Kind::NotWritable, message, fix).in_file(folder)
+fn folder_diagnostic(location: &MenuLocation, message: &str, fix: &str) -> Diagnostic {
+    Diagnostic::new(Kind::NotWritable, message, fix).in_file(location.folder.as_path())
 }
 
-/// Returns the files in folders of the user's from which the agent reads names, and these names
-/// without a suffix, [folded](fold_name).
-pub(super) fn names_in(folders: &[PathBuf]) -> HashMap<String, PathBuf> {
+/// Returns the [folded](fold_name) names that the agent reads from these folders of the user's, and
+/// the file or folder of each. A file's name has no `.md`.
+pub(super) fn users_names(folders: &[PathBuf]) -> HashMap<String, PathBuf> {
     let mut names = HashMap::new();
     for folder in folders {
         for file in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = file.path();
-            if let Some(stem) = path.file_stem() {
-                let name = fold_name(&stem.to_string_lossy());
-                names.insert(name, path);
-            }
+            let file_name = file.file_name().to_string_lossy().into_owned();
+            let name = match file_name.strip_suffix(".md") {
+                Some(stem) if !path.is_dir() => stem,
+                _ => &file_name,
+            };
+            names.insert(fold_name(name), path);
         }
     }
     names
-}
-
-/// Returns what is in the place of the entry with this name.
-pub(super) fn read_entry(menu: &Menu, folder: &Path, name: &str, library: &str) -> Existing {
-    let path = menu.entry_path(folder, name);
-    if menu.layout == MenuLayout::Skill {
-        let entry_folder = folder.join(name);
-        let Some(metadata) = metadata(&entry_folder) else {
-            return Existing::Nothing;
-        };
-        if metadata.is_symlink() {
-            return Existing::Kept(WhyLeft::Linked);
-        }
-        if !metadata.is_dir() {
-            return Existing::Kept(WhyLeft::UsersFile(entry_folder));
-        }
-        if self::metadata(&path).is_none() && has_users_files(menu, &entry_folder) {
-            return Existing::Kept(WhyLeft::UsersFile(entry_folder));
-        }
-    }
-    match metadata(&path) {
-        None => Existing::Nothing,
-        Some(metadata) => read_markdown(menu, &path, &metadata, library),
-    }
-}
-
-/// Returns what the Markdown file of an entry is.
-fn read_markdown(menu: &Menu, path: &Path, metadata: &Metadata, library: &str) -> Existing {
-    if metadata.is_symlink() {
-        return Existing::Kept(WhyLeft::Linked);
-    }
-    if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE {
-        return Existing::Kept(WhyLeft::UsersFile(path.to_owned()));
-    }
-    let text = match whole_file::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Existing::Nothing,
-        Err(error) => return Existing::Kept(WhyLeft::Unreadable(error.to_string())),
-    };
-    let Some(mark) = MenuMark::parse(&text) else {
-        return Existing::Kept(WhyLeft::UsersFile(path.to_owned()));
-    };
-    let further_files = further_files(menu, path);
-    if mark.library != library {
-        Existing::Kept(WhyLeft::OtherLibrary)
-    } else if is_newer(&mark.version) {
-        Existing::Kept(WhyLeft::NewerVersion)
-    } else if !mark.is_of_unchanged(&text) || further_files == FurtherFiles::Changed {
-        Existing::Kept(WhyLeft::Changed)
-    } else if metadata.permissions().readonly() {
-        Existing::Kept(WhyLeft::ReadOnly)
-    } else {
-        Existing::Ours(OurEntry {
-            text,
-            mark,
-            is_complete: further_files == FurtherFiles::Complete,
-        })
-    }
 }
 
 /// The state of the files that an entry has besides its Markdown file.
@@ -201,10 +244,10 @@ fn further_files(menu: &Menu, path: &Path) -> FurtherFiles {
     for (relative_path, text) in menu.further_files {
         let path = entry_folder.join(relative_path);
         let parent = path.parent().unwrap_or(entry_folder);
-        match kind_of(parent) {
+        match link_kind(parent) {
             None => state = FurtherFiles::Incomplete,
             Some(kind) if !kind.is_dir() => return FurtherFiles::Changed,
-            Some(_) => match kind_of(&path) {
+            Some(_) => match link_kind(&path) {
                 None => state = FurtherFiles::Incomplete,
                 Some(kind) if kind.is_file() && has_text(&path, text) => {}
                 Some(_) => return FurtherFiles::Changed,
@@ -215,7 +258,7 @@ fn further_files(menu: &Menu, path: &Path) -> FurtherFiles {
 }
 
 /// Returns whether a folder without a Markdown file has more in it than an interrupted write
-/// leaves: the further files, and hidden temporary ones.
+/// leaves: the further files, and temporary ones.
 fn has_users_files(menu: &Menu, entry_folder: &Path) -> bool {
     let own_names: HashSet<&str> = menu
         .further_files
@@ -226,8 +269,9 @@ fn has_users_files(menu: &Menu, entry_folder: &Path) -> bool {
         return true;
     };
     for file in files.flatten() {
-        let name = file.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && !own_names.contains(&*name) {
+        let name = file.file_name();
+        let is_own = own_names.contains(&*name.to_string_lossy()) || is_temporary(&name);
+        if !is_own {
             return true;
         }
     }
@@ -260,10 +304,17 @@ fn version_numbers(version: &str) -> Option<Vec<u64>> {
         .collect()
 }
 
-fn metadata(path: &Path) -> Option<Metadata> {
-    fs::symlink_metadata(path).ok()
+/// Returns the metadata of a file, or of the symlink to it. Returns `None` if nothing is there.
+fn link_metadata(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-fn kind_of(path: &Path) -> Option<FileType> {
-    metadata(path).map(|metadata| metadata.file_type())
+/// Returns what kind of file is there, or `None` if nothing is, or if that can't be found out.
+fn link_kind(path: &Path) -> Option<FileType> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some(metadata.file_type())
 }

@@ -1,6 +1,6 @@
-//! Why a prompt gets no entry, or why a file is left alone.
+//! Why a prompt gets no entry, or why the file of an entry is left alone.
 
-use crate::agents::Agent;
+use crate::agents::MenuLocation;
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{and_list, path_in_backticks};
 use std::path::PathBuf;
@@ -8,17 +8,23 @@ use std::path::PathBuf;
 /// A name for which nothing is written or removed in an agent's menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LeftAlone {
-    /// The name of the entry or of the prompt.
+    /// The name of the entry.
     pub(super) name: String,
-    /// Where the entry is, or would be.
-    pub(super) path: PathBuf,
-    /// Why.
     pub(super) why: WhyLeft,
 }
 
-/// Why an entry is left alone.
+/// Why nothing is written or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WhyLeft {
+    /// The prompt gets no entry.
+    Refused(Refused),
+    /// There is an entry that this program wrote. It stays as it is, even if its prompt is gone.
+    Kept(Kept),
+}
+
+/// Why a prompt gets no entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refused {
     /// The agent itself has a command of this name.
     BuiltIn,
     /// The name of the prompt has characters that agents run or replace.
@@ -27,26 +33,21 @@ pub(super) enum WhyLeft {
     UsersFile(PathBuf),
     /// There is a symlink. The file behind it may belong to another program.
     Linked,
-    /// The file can't be read, for this reason.
+    /// The file in its place can't be read, for this reason.
     Unreadable(String),
-    /// The user has changed the file since it was written.
-    Changed,
-    /// The user has made the file read-only.
-    ReadOnly,
-    /// A newer version of this program wrote the file.
-    NewerVersion,
-    /// The file belongs to the prompts of another `config.toml`.
-    OtherLibrary,
 }
 
-impl WhyLeft {
-    /// Returns whether this program wrote the file.
-    pub(super) fn has_mark(&self) -> bool {
-        matches!(
-            self,
-            WhyLeft::Changed | WhyLeft::ReadOnly | WhyLeft::NewerVersion | WhyLeft::OtherLibrary
-        )
-    }
+/// Why the file of an entry stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The user has changed it since it was written.
+    Changed,
+    /// The user has made it read-only.
+    ReadOnly,
+    /// A newer version of this program wrote it.
+    NewerVersion,
+    /// It belongs to the prompts of another `config.toml`.
+    OtherLibrary,
 }
 
 /// A sentence for the user, in two parts.
@@ -57,69 +58,104 @@ struct Explanation {
 
 impl WhyLeft {
     fn explain(&self, title: &str) -> Explanation {
+        match self {
+            WhyLeft::Refused(refused) => refused.explain(title),
+            WhyLeft::Kept(kept) => kept.explain(),
+        }
+    }
+
+    /// Returns what happens to these entries: `` `a` and `b` get no entries in the menu ``.
+    fn consequence(&self, names: &[&str]) -> String {
+        let list = and_list(names);
+        match self {
+            WhyLeft::Refused(_) if names.len() == 1 => format!("{list} gets no entry in the menu"),
+            WhyLeft::Refused(_) => format!("{list} get no entries in the menu"),
+            WhyLeft::Kept(_) if names.len() == 1 => format!("the file of {list} is left alone"),
+            WhyLeft::Kept(_) => format!("the files of {list} are left alone"),
+        }
+    }
+}
+
+impl Refused {
+    fn explain(&self, title: &str) -> Explanation {
         let (problem, fix) = match self {
-            WhyLeft::BuiltIn => (
+            Refused::BuiltIn => (
                 format!("{title} has a command of this name"),
                 "type it with a colon, as `:NAME`, or rename the prompt",
             ),
-            WhyLeft::UnsafeName => (
+            Refused::UnsafeName => (
                 "agents run or replace characters of the name".to_owned(),
                 "rename the prompt with letters, digits, `-`, `_`, `.` and `/`",
             ),
-            WhyLeft::UsersFile(file) => (
+            Refused::UsersFile(file) => (
                 format!("there is {} already", path_in_backticks(file)),
-                "rename one of the two, or write `menu: false` into the prompt",
+                "rename the file or the prompt, or write `menu: false` into the prompt",
             ),
-            WhyLeft::Linked => (
+            Refused::Linked => (
                 "a symlink is in its place".to_owned(),
                 "delete the symlink, or write `menu: false` into the prompt",
             ),
-            WhyLeft::Unreadable(error) => (
-                format!("its file cannot be read: {error}"),
+            Refused::Unreadable(error) => (
+                format!("the file in its place cannot be read: {error}"),
                 "make it readable",
-            ),
-            WhyLeft::Changed => (
-                "somebody has changed its file".to_owned(),
-                "delete the file, and run `prompt-expander sync`",
-            ),
-            WhyLeft::ReadOnly => ("its file is read-only".to_owned(), "make it writable"),
-            WhyLeft::NewerVersion => (
-                "a newer version of this program wrote it".to_owned(),
-                "run that version",
-            ),
-            WhyLeft::OtherLibrary => (
-                "it belongs to another config.toml".to_owned(),
-                "run `prompt-expander sync --config` with that file, or delete the entry",
             ),
         };
         Explanation { problem, fix }
     }
 }
 
-/// Returns a warning or a hint for each reason for which names are left alone.
-pub(super) fn warnings(left_alone: &[LeftAlone], agent: &Agent) -> Vec<Diagnostic> {
-    let mut warnings = Vec::new();
-    let mut rest: Vec<&LeftAlone> = left_alone.iter().collect();
-    while let Some(first) = rest.first().copied() {
-        let (same, others): (Vec<&LeftAlone>, Vec<&LeftAlone>) =
-            rest.into_iter().partition(|left| left.why == first.why);
-        rest = others;
-        let names: Vec<&str> = same.iter().map(|left| left.name.as_str()).collect();
-        let Explanation { problem, fix } = first.why.explain(agent.title);
-        let message = if let [name] = names[..] {
-            format!("the menu entry `{name}` is left alone: {problem}")
-        } else {
-            format!(
-                "the menu entries {} are left alone: {problem}",
-                and_list(&names)
-            )
+impl Kept {
+    fn explain(self) -> Explanation {
+        let (problem, fix) = match self {
+            Kept::Changed => (
+                "somebody has changed it",
+                "delete the file, and run `prompt-expander sync`",
+            ),
+            Kept::ReadOnly => ("it is read-only", "make it writable"),
+            Kept::NewerVersion => (
+                "a newer version of this program wrote it",
+                "run that version",
+            ),
+            Kept::OtherLibrary => (
+                "it belongs to another config.toml",
+                "run `prompt-expander sync --config` with that file, or delete the entry",
+            ),
         };
-        // Nobody can repair that an agent has commands.
-        let kind = match first.why {
-            WhyLeft::BuiltIn => Kind::Hint,
-            _ => Kind::Warning,
-        };
-        warnings.push(Diagnostic::new(kind, message, fix).in_file(first.path.as_path()));
+        Explanation {
+            problem: problem.to_owned(),
+            fix,
+        }
     }
-    warnings
+}
+
+/// Returns a warning or a hint for each reason for which names are left alone.
+pub(super) fn warnings(left_alone: &[LeftAlone], location: &MenuLocation) -> Vec<Diagnostic> {
+    let mut groups: Vec<Vec<&LeftAlone>> = Vec::new();
+    for left in left_alone {
+        match groups.iter_mut().find(|group| group[0].why == left.why) {
+            Some(group) => group.push(left),
+            None => groups.push(vec![left]),
+        }
+    }
+    groups
+        .iter()
+        .map(|group| warning(&group[0].why, group, location))
+        .collect()
+}
+
+/// Returns the diagnostic for names that are left alone for the same reason.
+fn warning(why: &WhyLeft, group: &[&LeftAlone], location: &MenuLocation) -> Diagnostic {
+    let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
+    let Explanation { problem, fix } = why.explain(location.agent.title);
+    let message = format!("{}: {problem}", why.consequence(&names));
+    // Nobody can repair that an agent has commands.
+    let kind = match why {
+        WhyLeft::Refused(Refused::BuiltIn) => Kind::Hint,
+        _ => Kind::Warning,
+    };
+    let file = match (why, &names[..]) {
+        (WhyLeft::Kept(_), [name]) => location.entry_path(name),
+        _ => location.folder.clone(),
+    };
+    Diagnostic::new(kind, message, fix).in_file(file)
 }

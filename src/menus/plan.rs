@@ -1,26 +1,40 @@
 //! Compares an agent's folder of menu entries with the entries that should be in it.
 
-use super::existing::{EntryNames, Existing, entry_names, names_in, read_entry};
-use super::left_alone::{LeftAlone, WhyLeft, warnings};
-use super::selection::MenuPrompt;
+use super::existing::{Existing, ExistingEntries, users_names};
+use super::left_alone::{LeftAlone, Refused, WhyLeft, warnings};
+use super::selection::{MenuPrompt, MenuPrompts, MenuSettings};
 use super::text::{NamedPrompt, entry_text, is_safe_in_body};
-use crate::agents::{Agent, Menu, System};
-use crate::prompt::{Diagnostic, MenuMark, fold_name, skill_names};
+use crate::agents::{Menu, MenuLocation};
+use crate::prompt::{Diagnostic, fold_name, skill_names};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 /// What to write and to remove so that an agent's menu has exactly the entries that it should have.
 #[derive(Debug)]
 pub struct MenuPlan {
-    /// The agent.
-    pub agent: &'static Agent,
-    /// The folder of the entries. It may not exist.
-    pub folder: PathBuf,
-    pub(super) menu: &'static Menu,
+    /// Where the menu is.
+    pub location: MenuLocation,
     pub(super) writes: Vec<EntryWrite>,
     pub(super) removals: Vec<EntryRemoval>,
     /// The names for which nothing is written or removed.
     pub(super) left_alone: Vec<LeftAlone>,
+    /// How many entries are as they should be.
+    unchanged: usize,
+    /// Whether prompts may be missing, so that nothing is removed.
+    may_miss_prompts: bool,
+}
+
+/// How a menu differs from what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MenuState {
+    /// There are entries to write or to remove.
+    Outdated,
+    /// There is nothing to write. There may be entries to remove, which is unknown until all
+    /// prompts can be read.
+    Incomplete,
+    /// The menu has no entry, and gets none.
+    WithoutEntries,
+    /// The menu has all entries that it can have, and no others.
+    UpToDate,
 }
 
 /// An entry to create or to update.
@@ -39,41 +53,59 @@ pub(super) struct EntryRemoval {
     pub(super) old_text: String,
 }
 
+impl MenuSettings {
+    /// Plans the entries of a menu. If its agent is not in the settings, it should have none.
+    /// Nothing is removed while prompts of a selected agent may be missing.
+    ///
+    /// # Errors
+    /// Fails like [`MenuPlan::new`].
+    pub fn plan(
+        &self,
+        location: MenuLocation,
+        prompts: &MenuPrompts,
+        library: &str,
+    ) -> Result<MenuPlan, Diagnostic> {
+        if !self.agents.contains(&location.agent) {
+            return MenuPlan::new(location, &[], library);
+        }
+        let plan = MenuPlan::new(location, &prompts.prompts, library)?;
+        if prompts.is_complete {
+            return Ok(plan);
+        }
+        Ok(MenuPlan {
+            may_miss_prompts: true,
+            ..plan.without_removals()
+        })
+    }
+}
+
 impl MenuPlan {
     /// Compares the folder with entries for `prompts`, which are sorted by name. `library`
-    /// [identifies](super::library_id) where they come from. Returns `None` for an agent without a
-    /// menu, or if the home directory is unknown.
+    /// [identifies](super::library_id) where they come from.
     ///
     /// # Errors
     /// Fails if the folder is a symlink or no folder, or can't be read.
     pub fn new(
-        agent: &'static Agent,
+        location: MenuLocation,
         prompts: &[MenuPrompt],
-        system: &System,
         library: &str,
-    ) -> Option<Result<MenuPlan, Diagnostic>> {
-        let menu = agent.menu.as_ref()?;
-        let folder = agent.menu_folder(system)?;
-        let names = match entry_names(menu, &folder) {
-            Ok(names) => names,
-            Err(error) => return Some(Err(error)),
-        };
+    ) -> Result<MenuPlan, Diagnostic> {
+        let existing = ExistingEntries::read(&location, library)?;
         let mut plan = MenuPlan {
-            agent,
-            folder,
-            menu,
+            location: location.clone(),
             writes: Vec::new(),
             removals: Vec::new(),
             left_alone: Vec::new(),
+            unchanged: 0,
+            may_miss_prompts: false,
         };
-        let shown: Vec<MenuPrompt> = plan.without_own_files(prompts);
-        let mut wanted = named(&shown, menu);
-        plan.leave_out_refused(&mut wanted, system);
-        for entry in &wanted {
-            plan.compare(entry, &names, library);
+        let prompts = without_own_files(prompts, &location);
+        let entries = plan.without_refused(with_entry_names(&prompts, location.menu));
+        for entry in &entries {
+            plan.plan_write(entry, &existing, library);
         }
-        plan.remove_unwanted(&wanted, &names.all, library);
-        Some(Ok(plan))
+        plan.remove_unwanted(&entries, &existing);
+        Ok(plan)
     }
 
     /// Returns the plan without removals, for when prompts may only be missing now.
@@ -107,73 +139,69 @@ impl MenuPlan {
 
     /// Returns a warning or a hint for each reason for which names are left alone.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        warnings(&self.left_alone, self.agent)
+        warnings(&self.left_alone, &self.location)
     }
 
-    /// Returns whether the menu is as it should be.
+    /// Returns whether there is nothing to write or to remove.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.removals.is_empty()
     }
 
-    /// Returns whether the agent's settings folder exists. If it was deleted, the agent is gone.
-    pub fn is_agent_here(&self) -> bool {
-        self.folder.parent().is_some_and(Path::is_dir)
+    /// Returns how the menu differs from what it should be.
+    pub fn state(&self) -> MenuState {
+        if !self.is_empty() {
+            MenuState::Outdated
+        } else if self.may_miss_prompts {
+            MenuState::Incomplete
+        } else if self.unchanged == 0 {
+            MenuState::WithoutEntries
+        } else {
+            MenuState::UpToDate
+        }
     }
 
-    /// Leaves out the prompts in the agent's own folders, which it shows itself.
-    fn without_own_files(&self, prompts: &[MenuPrompt]) -> Vec<MenuPrompt> {
-        let settings_folder = self.folder.parent().unwrap_or(&self.folder);
-        let mut others = prompts.to_vec();
-        others.retain(|prompt| {
-            let file = prompt.file.as_deref();
-            !file.is_some_and(|file| file.starts_with(settings_folder))
-        });
-        others
-    }
-
-    /// Leaves out the entries that would hide a command of the agent or a file of the user's, or
-    /// whose text the agent would change.
-    fn leave_out_refused(&mut self, wanted: &mut Vec<NamedPrompt<'_>>, system: &System) {
-        let users_names = names_in(&self.agent.other_menu_folders(system));
-        wanted.retain(|entry| {
-            let folded = fold_name(&entry.name);
-            let users_file = users_names.get(&folded);
-            let why = if self.menu.is_builtin(&entry.name) {
-                WhyLeft::BuiltIn
-            } else if let Some(file) = users_file {
-                WhyLeft::UsersFile(file.clone())
+    /// Returns the entries without those that are refused, which are left alone.
+    fn without_refused<'p>(&mut self, entries: Vec<NamedPrompt<'p>>) -> Vec<NamedPrompt<'p>> {
+        let users_names = users_names(&self.location.other_folders);
+        let mut allowed = Vec::new();
+        for entry in entries {
+            let refused = if self.location.menu.is_builtin(&entry.name) {
+                Refused::BuiltIn
+            } else if let Some(file) = users_names.get(&fold_name(&entry.name)) {
+                Refused::UsersFile(file.clone())
             } else if !is_safe_in_body(&entry.prompt.name) {
-                WhyLeft::UnsafeName
+                Refused::UnsafeName
             } else {
-                return true;
+                allowed.push(entry);
+                continue;
             };
-            self.left_alone
-                .push(left_alone(self.menu, &self.folder, &entry.name, why));
-            false
-        });
+            self.leave_alone(&entry.name, WhyLeft::Refused(refused));
+        }
+        allowed
     }
 
-    /// Compares an entry that should be there with what is there. `names` are those of all entries.
-    fn compare(&mut self, entry: &NamedPrompt<'_>, names: &EntryNames, library: &str) {
-        let new_text = entry_text(self.menu, entry, library);
+    /// Plans to write an entry, unless it is there already or something else is in its place.
+    fn plan_write(
+        &mut self,
+        entry: &NamedPrompt<'_>,
+        existing: &ExistingEntries<'_>,
+        library: &str,
+    ) {
         let name = &entry.name;
-        if let Some(why) = self.other_spelling(name, names, library) {
+        if let Some(why) = existing.obstacle_with_other_spelling(name) {
             self.leave_alone(name, why);
             return;
         }
-        let old_text = match read_entry(self.menu, &self.folder, name, library) {
+        let new = entry_text(self.location.menu, entry, library);
+        let old_text = match existing.entry(name) {
             Existing::Nothing => None,
-            Existing::Ours(ours) => {
-                // Only the version of this program may differ: the entry does the same.
-                let is_same = MenuMark::parse(&new_text).is_some_and(|mark| {
-                    mark.hash == ours.mark.hash && mark.prompt == ours.mark.prompt
-                });
-                if is_same && ours.is_complete {
-                    return;
-                }
-                Some(ours.text)
+            // Only the version of this program may differ: the entry does the same.
+            Existing::Ours(ours) if ours.is_complete && ours.mark.is_same_entry(&new.mark) => {
+                self.unchanged += 1;
+                return;
             }
-            Existing::Kept(why) => {
+            Existing::Ours(ours) => Some(ours.text),
+            Existing::Obstacle(why) => {
                 self.leave_alone(name, why);
                 return;
             }
@@ -181,62 +209,56 @@ impl MenuPlan {
         self.writes.push(EntryWrite {
             name: name.clone(),
             old_text,
-            new_text,
+            new_text: new.text,
         });
     }
 
-    /// Returns what is left alone if its name differs from `name` only in letter case or accents,
-    /// and it is not an entry that will be removed.
-    fn other_spelling(&self, name: &str, names: &EntryNames, library: &str) -> Option<WhyLeft> {
-        for other in names.folded.other_spellings(name) {
-            if let Existing::Kept(why) = read_entry(self.menu, &self.folder, other, library) {
-                return Some(why);
-            }
-        }
-        None
-    }
-
     /// Plans to remove the entries that should not be there.
-    fn remove_unwanted(&mut self, wanted: &[NamedPrompt<'_>], names: &[String], library: &str) {
+    fn remove_unwanted(&mut self, wanted: &[NamedPrompt<'_>], existing: &ExistingEntries<'_>) {
         let wanted: HashSet<&str> = wanted.iter().map(|entry| entry.name.as_str()).collect();
-        for name in names {
+        for name in &existing.names {
             if wanted.contains(&**name) {
                 continue;
             }
-            match read_entry(self.menu, &self.folder, name, library) {
+            match existing.entry(name) {
                 Existing::Ours(ours) => self.removals.push(EntryRemoval {
                     name: name.clone(),
                     old_text: ours.text,
                 }),
-                Existing::Kept(why) if why.has_mark() => self.leave_alone(name, why),
-                Existing::Kept(_) | Existing::Nothing => {}
+                Existing::Obstacle(why @ WhyLeft::Kept(_)) => self.leave_alone(name, why),
+                // It is the user's.
+                Existing::Obstacle(WhyLeft::Refused(_)) | Existing::Nothing => {}
             }
         }
     }
 
     fn leave_alone(&mut self, name: &str, why: WhyLeft) {
-        let left = left_alone(self.menu, &self.folder, name, why);
-        self.left_alone.push(left);
+        self.left_alone.push(LeftAlone {
+            name: name.to_owned(),
+            why,
+        });
     }
 }
 
-/// Returns the prompts with the names of their entries. A prompt without a name of its own is left
-/// out, which takes two with the same hash.
-fn named<'p>(prompts: &'p [MenuPrompt], menu: &Menu) -> Vec<NamedPrompt<'p>> {
+/// Returns the prompts without those in the agent's own folders, which it shows itself.
+fn without_own_files(prompts: &[MenuPrompt], location: &MenuLocation) -> Vec<MenuPrompt> {
+    let mut others = prompts.to_vec();
+    others.retain(|prompt| {
+        let file = prompt.file.as_deref();
+        !file.is_some_and(|file| file.starts_with(&location.settings_folder))
+    });
+    others
+}
+
+/// Returns the prompts with the names of their entries. Leaves out a prompt if even its name with a
+/// hash is taken.
+fn with_entry_names<'p>(prompts: &'p [MenuPrompt], menu: &Menu) -> Vec<NamedPrompt<'p>> {
     let mut names = skill_names(prompts.iter().map(|prompt| &prompt.name), menu.takes_name);
-    let mut named = Vec::new();
+    let mut entries = Vec::new();
     for prompt in prompts {
         if let Some(name) = names.remove(&prompt.name) {
-            named.push(NamedPrompt { name, prompt });
+            entries.push(NamedPrompt { name, prompt });
         }
     }
-    named
-}
-
-fn left_alone(menu: &Menu, folder: &Path, name: &str, why: WhyLeft) -> LeftAlone {
-    LeftAlone {
-        name: name.to_owned(),
-        path: menu.entry_path(folder, name),
-        why,
-    }
+    entries
 }

@@ -3,7 +3,7 @@
 use crate::agents::Agent;
 use crate::library::{Layer, View};
 use crate::prompt::{Name, Summary};
-use crate::wording::{is_invisible, truncate_at_word};
+use crate::wording::{one_line, truncate_at_word};
 use std::path::PathBuf;
 
 /// The maximum length of a description, in characters. Codex sends it to the model with each use.
@@ -36,18 +36,27 @@ pub struct MenuPrompt {
     pub file: Option<PathBuf>,
 }
 
+/// The prompts that get an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MenuPrompts {
+    /// The prompts, sorted by name.
+    pub prompts: Vec<MenuPrompt>,
+    /// Whether every source could be read, so that no prompt is missing.
+    pub is_complete: bool,
+}
+
 impl MenuSettings {
-    /// Returns the prompts that get an entry, sorted by name.
+    /// Returns the prompts that get an entry.
     ///
     /// Without [`all`](MenuSettings::all), these are the user's own and the built-in ones. A
     /// project's prompts never get one, because the menus are the same in all projects; neither do
     /// those in agents' folders, which an agent shows itself, nor broken files and unedited drafts.
-    pub fn prompts(&self, view: &View) -> Vec<MenuPrompt> {
+    pub fn prompts(&self, view: &View) -> MenuPrompts {
         let mut selection = view.clone().without_project().select(None, None);
         let mut prompts = Vec::new();
         for (found, summary, _) in selection.read() {
-            let is_out = summary.is_unedited_draft || summary.forbids_menu;
-            if is_out || !self.selects(found.layer, &found.name) {
+            let is_hidden = summary.is_unedited_draft || summary.forbids_menu;
+            if is_hidden || !self.selects(found.layer, &found.name) {
                 continue;
             }
             prompts.push(MenuPrompt {
@@ -57,15 +66,18 @@ impl MenuSettings {
                 file: found.location().file,
             });
         }
-        prompts
+        MenuPrompts {
+            prompts,
+            is_complete: view.problems().is_empty(),
+        }
     }
 
     /// Returns whether a prompt of this layer and name may get an entry.
     fn selects(&self, layer: Layer, name: &str) -> bool {
-        let is_of_others = [Layer::TEAM, Layer::PACK, Layer::SERVICE].contains(&layer);
         let is_in_layer = match layer {
             Layer::USER | Layer::BUILTIN => true,
-            _ => self.all && is_of_others,
+            Layer::TEAM | Layer::PACK | Layer::SERVICE => self.all,
+            _ => false,
         };
         is_in_layer && self.only.as_deref().is_none_or(|only| matches(only, name))
     }
@@ -106,13 +118,6 @@ fn argument_hint(summary: &Summary) -> String {
     truncate_at_word(&hint, MAX_HINT_CHARS).into_owned()
 }
 
-/// Replaces each run of whitespace and invisible characters with a space.
-fn one_line(text: &str) -> String {
-    let words = text.split(|letter: char| letter.is_whitespace() || is_invisible(letter));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,10 +137,5 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), want, "{pattern} {name}");
         }
-    }
-
-    #[test]
-    fn a_description_is_one_line_of_visible_characters() {
-        assert_eq!(one_line(" a\n\tb\u{202e}\u{0}c  "), "a b c");
     }
 }

@@ -1,10 +1,11 @@
 //! Plans and their results in real folders.
 
 use super::WrittenEntries;
-use super::left_alone::WhyLeft;
+use super::existing::{Existing, ExistingEntries};
+use super::left_alone::{Kept, Refused, WhyLeft};
 use super::plan::MenuPlan;
 use super::selection::MenuPrompt;
-use crate::agents::{Agent, System};
+use crate::agents::{Agent, MenuLocation, System};
 use crate::prompt::MenuMark;
 use crate::prompt::Name;
 use std::fs;
@@ -48,8 +49,17 @@ impl Home {
 
     fn plan_of(&self, library: &str, prompts: &[&str]) -> MenuPlan {
         let prompts: Vec<MenuPrompt> = prompts.iter().map(|name| prompt(name)).collect();
-        let plan = MenuPlan::new(self.agent, &prompts, &self.system(), library);
-        plan.unwrap().unwrap()
+        MenuPlan::new(self.location(), &prompts, library).unwrap()
+    }
+
+    fn location(&self) -> MenuLocation {
+        MenuLocation::of(self.agent, &self.system()).unwrap()
+    }
+
+    /// Returns the error of a plan for the prompt `a`.
+    fn error(&self) -> String {
+        let plan = MenuPlan::new(self.location(), &[prompt("a")], "library0");
+        plan.unwrap_err().message
     }
 
     /// Writes the entries for these prompts, and removes all others.
@@ -80,7 +90,8 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
         } else if path.is_dir() {
             collect(root, &path, files);
         } else {
-            files.push((name, fs::read_to_string(&path).unwrap()));
+            let bytes = fs::read(&path).unwrap();
+            files.push((name, String::from_utf8_lossy(&bytes).into_owned()));
         }
     }
 }
@@ -104,11 +115,11 @@ fn an_entry_is_one_line_that_names_the_tool_and_is_marked() {
     let version = env!("CARGO_PKG_VERSION");
     let hash = MenuMark::parse(&files[0].1).unwrap().hash;
     let want = format!(
-        "---\nname: \"git-commit\"\ndescription: \"Say \\\"why\\\": #1\"\nmetadata:\n  \
-         prompt-expander: \"{version} {hash} library0 git/commit\"\n---\nA hook has added the text of \
-         this prompt for the user's words. If you do not see it, call the tool expand_prompt of the \
-         server `prompts` with command `git/commit` and, as input, the user's words after \
-         `$git-commit`; then do what it returns.\n"
+        "---\nname: \"git-commit\"\ndescription: \"Say 'why': #1\"\nmetadata:\n  \
+         prompt-expander: \"{version} {hash} library0 git/commit\"\n---\nA hook has added this prompt's \
+         text to the user's message. If you do not see it, call the tool expand_prompt of the server \
+         `prompts` with command `git/commit` and, as input, the user's words after `$git-commit`; then \
+         do what it returns.\n"
     );
     assert_eq!(files[0], (CODEX.to_owned(), want));
     let yaml = "policy:\n  allow_implicit_invocation: false\n";
@@ -172,9 +183,7 @@ fn a_change_of_a_prompt_updates_its_entry() {
         description: "Other".to_owned(),
         ..prompt("a")
     };
-    let plan = MenuPlan::new(home.agent, &[changed], &home.system(), "library0")
-        .unwrap()
-        .unwrap();
+    let plan = MenuPlan::new(home.location(), &[changed], "library0").unwrap();
     assert_eq!(plan.updated(), ["a"]);
     assert_eq!(plan.without_removals().apply().written, 1);
     assert!(home.files()[0].1.contains("description: \"Other\""));
@@ -198,20 +207,29 @@ const YAML: &str = ".codex/skills/a/agents/openai.yaml";
 #[test]
 fn a_file_that_is_not_exactly_as_it_was_written_is_left_alone() {
     let cases: &[(&str, WhyLeft, Spoil)] = &[
-        ("changed", WhyLeft::Changed, |home| append(home, ENTRY)),
-        ("further file changed", WhyLeft::Changed, |home| {
-            append(home, YAML)
+        ("changed", WhyLeft::Kept(Kept::Changed), |home| {
+            append(home, ENTRY)
         }),
-        ("newer version", WhyLeft::NewerVersion, |home| {
+        ("line endings", WhyLeft::Kept(Kept::Changed), |home| {
+            edit(home, "\n", "\r\n")
+        }),
+        (
+            "further file changed",
+            WhyLeft::Kept(Kept::Changed),
+            |home| append(home, YAML),
+        ),
+        ("newer version", WhyLeft::Kept(Kept::NewerVersion), |home| {
             edit(home, env!("CARGO_PKG_VERSION"), "99.0.0")
         }),
-        ("no version", WhyLeft::NewerVersion, |home| {
+        ("no version", WhyLeft::Kept(Kept::NewerVersion), |home| {
             edit(home, env!("CARGO_PKG_VERSION"), "x")
         }),
-        ("another library", WhyLeft::OtherLibrary, |home| {
-            edit(home, "library0", "library1")
-        }),
-        ("read-only", WhyLeft::ReadOnly, |home| {
+        (
+            "another library",
+            WhyLeft::Kept(Kept::OtherLibrary),
+            |home| edit(home, "library0", "library1"),
+        ),
+        ("read-only", WhyLeft::Kept(Kept::ReadOnly), |home| {
             let path = home.at(ENTRY);
             let mut permissions = fs::metadata(&path).unwrap().permissions();
             permissions.set_readonly(true);
@@ -257,6 +275,13 @@ fn a_file_of_the_users_is_left_alone() {
             home.write(ENTRY, "---\nname: a\n---\nMine.\n")
         }),
         (ENTRY, |home| home.write(ENTRY, "")),
+        (ENTRY, |home| {
+            home.write(ENTRY, "");
+            fs::write(home.at(ENTRY), b"\xff").unwrap();
+        }),
+        (".codex/skills/a", |home| {
+            home.write(".codex/skills/a/.mine", "Hidden.")
+        }),
         (ENTRY, |home| home.write(&format!("{ENTRY}/x"), "A folder.")),
         (".agents/skills/a", |home| {
             home.write(".agents/skills/a/SKILL.md", "Shared.")
@@ -273,7 +298,7 @@ fn a_file_of_the_users_is_left_alone() {
         spoil(&home);
         let files = home.files();
         let plan = home.plan(&["a"]);
-        let why = WhyLeft::UsersFile(home.at(path));
+        let why = WhyLeft::Refused(Refused::UsersFile(home.at(path)));
         assert_eq!(plan.left_alone.len(), 1, "{path}");
         assert_eq!(plan.left_alone[0].why, why);
         plan.apply();
@@ -317,16 +342,17 @@ fn nothing_is_written_or_removed_through_a_symlink() {
     fs::create_dir_all(home.at("elsewhere")).unwrap();
     fs::create_dir_all(home.at(".codex")).unwrap();
     symlink(home.at("elsewhere"), home.at(".codex/skills")).unwrap();
-    let plan = MenuPlan::new(home.agent, &[prompt("a")], &home.system(), "library0").unwrap();
-    assert!(plan.unwrap_err().message.contains("symlink"));
+    assert!(home.error().contains("symlink"));
 }
 
 #[test]
 fn a_folder_that_is_a_file_is_an_error() {
     let home = Home::new("codex");
     home.write(".codex/skills", "A file.");
-    let plan = MenuPlan::new(home.agent, &[prompt("a")], &home.system(), "library0").unwrap();
-    assert!(plan.unwrap_err().message.contains("cannot be read"));
+    assert!(home.error().contains("cannot be read"));
+    let home = Home::new("codex");
+    home.write(".codex", "A file.");
+    assert!(home.error().contains("cannot be read"));
 }
 
 #[test]
@@ -380,15 +406,15 @@ fn a_file_that_changes_after_the_plan_is_neither_replaced_nor_removed() {
 #[test]
 fn a_name_that_the_agent_has_itself_or_that_it_would_run_is_left_out() {
     for (agent, name, why) in [
-        ("claude-code", "help", WhyLeft::BuiltIn),
-        ("claude-code", "Help", WhyLeft::BuiltIn),
-        ("copilot", "research", WhyLeft::BuiltIn),
-        ("qwen", "review", WhyLeft::BuiltIn),
-        ("codex", "path", WhyLeft::BuiltIn),
-        ("codex", "PATH", WhyLeft::BuiltIn),
-        ("claude-code", "a!`", WhyLeft::UnsafeName),
-        ("claude-code", "$1", WhyLeft::UnsafeName),
-        ("codex", "@file", WhyLeft::UnsafeName),
+        ("claude-code", "help", WhyLeft::Refused(Refused::BuiltIn)),
+        ("claude-code", "Help", WhyLeft::Refused(Refused::BuiltIn)),
+        ("copilot", "research", WhyLeft::Refused(Refused::BuiltIn)),
+        ("qwen", "review", WhyLeft::Refused(Refused::BuiltIn)),
+        ("codex", "path", WhyLeft::Refused(Refused::BuiltIn)),
+        ("codex", "PATH", WhyLeft::Refused(Refused::BuiltIn)),
+        ("claude-code", "a!`", WhyLeft::Refused(Refused::UnsafeName)),
+        ("claude-code", "$1", WhyLeft::Refused(Refused::UnsafeName)),
+        ("codex", "@file", WhyLeft::Refused(Refused::UnsafeName)),
     ] {
         let home = Home::new(agent);
         let plan = home.plan(&[name]);
@@ -404,9 +430,7 @@ fn a_prompt_in_the_agents_own_folder_gets_no_second_entry() {
         file: Some(home.at(".claude/commands/a.md")),
         ..prompt("a")
     };
-    let plan = MenuPlan::new(home.agent, &[own], &home.system(), "library0")
-        .unwrap()
-        .unwrap();
+    let plan = MenuPlan::new(home.location(), &[own], "library0").unwrap();
     assert!(plan.is_empty() && plan.left_alone.is_empty());
 }
 
@@ -417,6 +441,56 @@ fn the_entry_of_a_prompt_whose_name_changes_its_case_is_replaced() {
     assert_eq!(home.sync(&["review2"]).errors, []);
     assert!(home.plan(&["review2"]).is_empty());
     assert_eq!(home.files().len(), 1);
+}
+
+#[test]
+fn a_name_in_another_letter_case_is_another_entry_even_if_the_file_system_ignores_it() {
+    let home = Home::new("codex");
+    let location = home.location();
+    let existing = ExistingEntries::read(&location, "library0").unwrap();
+    home.sync(&["a"]);
+    // Such a file system would find `a`, of which `existing` doesn't know.
+    assert!(matches!(existing.entry("a"), Existing::Nothing));
+}
+
+#[test]
+fn an_entry_that_another_process_has_removed_is_no_error() {
+    let home = Home::new("codex");
+    home.sync(&["a", "b"]);
+    let plan = home.plan(&[]);
+    fs::remove_dir_all(home.at(".codex/skills/a")).unwrap();
+    fs::remove_file(home.at(".codex/skills/b/SKILL.md")).unwrap();
+    assert_eq!(plan.apply().errors, []);
+    assert_eq!(home.files(), []);
+}
+
+#[test]
+fn a_temporary_file_of_a_killed_process_keeps_no_folder() {
+    let home = Home::new("codex");
+    home.sync(&["a"]);
+    home.write(".codex/skills/a/.prompt-expander-x.tmp", "");
+    home.sync(&[]);
+    assert!(!home.at(".codex/skills/a").exists());
+}
+
+#[test]
+fn a_message_says_whether_there_is_no_entry_or_whether_its_file_is_kept() {
+    let home = Home::new("claude-code");
+    let plan = home.plan(&["help", "init"]);
+    let want =
+        "`help` and `init` get no entries in the menu: Claude Code has a command of this name";
+    let hint = &plan.warnings()[0];
+    assert_eq!(hint.message, want);
+    assert_eq!(hint.file.as_deref(), Some(&*home.at(".claude/skills")));
+    home.sync(&["a"]);
+    let path = ".claude/skills/a/SKILL.md";
+    append(&home, path);
+    let warning = &home.plan(&["a"]).warnings()[0];
+    assert_eq!(
+        warning.message,
+        "the file of `a` is left alone: somebody has changed it"
+    );
+    assert_eq!(warning.file.as_deref(), Some(&*home.at(path)));
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use super::selection::MenuPrompt;
 use crate::agents::{Menu, MenuBody, MenuLayout, SERVER_NAME};
-use crate::prompt::MenuMark;
-use serde_json::Value;
+use crate::prompt::{MenuMark, frontmatter_value};
 
 /// A prompt and the name of its entry.
 #[derive(Debug)]
@@ -12,8 +11,16 @@ pub(super) struct NamedPrompt<'p> {
     pub(super) prompt: &'p MenuPrompt,
 }
 
+/// The Markdown file of an entry.
+#[derive(Debug)]
+pub(super) struct EntryText {
+    /// The whole text, which contains the mark.
+    pub(super) text: String,
+    pub(super) mark: MenuMark,
+}
+
 /// Returns the text of an entry's Markdown file, with its mark.
-pub(super) fn entry_text(menu: &Menu, entry: &NamedPrompt<'_>, library: &str) -> String {
+pub(super) fn entry_text(menu: &Menu, entry: &NamedPrompt<'_>, library: &str) -> EntryText {
     let NamedPrompt { name, prompt } = entry;
     let mut keys = String::new();
     if menu.layout == MenuLayout::Skill {
@@ -31,16 +38,19 @@ pub(super) fn entry_text(menu: &Menu, entry: &NamedPrompt<'_>, library: &str) ->
         library: library.to_owned(),
         prompt: prompt.name.to_string(),
     };
-    join(&(keys + &mark.to_yaml()), &body)
+    EntryText {
+        text: join(&(keys + &mark.to_yaml()), &body),
+        mark,
+    }
 }
 
 fn join(keys: &str, body: &str) -> String {
     format!("---\n{keys}---\n{body}\n")
 }
 
-/// Returns a line of YAML. A string of JSON is one of YAML, too.
+/// Returns a line of frontmatter.
 fn key(name: &str, value: &str) -> String {
-    format!("{name}: {}\n", Value::from(value))
+    format!("{name}: \"{}\"\n", frontmatter_value(value))
 }
 
 /// Returns the line that the model gets. With the hook, it gets the text of the prompt, too;
@@ -49,9 +59,9 @@ fn body(menu: &Menu, entry: &str, prompt: &str) -> String {
     let sign = menu.sign;
     match menu.body {
         MenuBody::Sentence => format!(
-            "A hook has added the text of this prompt for the user's words. If you do not see it, \
-             call the tool expand_prompt of the server `{SERVER_NAME}` with command `{prompt}` and, \
-             as input, the user's words after `{sign}{entry}`; then do what it returns."
+            "A hook has added this prompt's text to the user's message. If you do not see it, call \
+             the tool expand_prompt of the server `{SERVER_NAME}` with command `{prompt}` and, as \
+             input, the user's words after `{sign}{entry}`; then do what it returns."
         ),
         MenuBody::Command => format!(":{prompt} $ARGUMENTS"),
     }

@@ -40,6 +40,12 @@ impl MenuMark {
         MenuMark::hash_of(&text_without_mark) == self.hash
     }
 
+    /// Returns whether an entry with this mark does the same as one with the `other` mark: only the
+    /// versions and the libraries may differ.
+    pub fn is_same_entry(&self, other: &MenuMark) -> bool {
+        self.hash == other.hash && self.prompt == other.prompt
+    }
+
     /// Returns the lines of YAML that mark an entry, for its frontmatter.
     pub fn to_yaml(&self) -> String {
         let fields = [&self.version, &self.hash, &self.library, &self.prompt];
@@ -51,8 +57,9 @@ impl MenuMark {
     }
 
     /// Returns the mark of an entry, given its text. Returns `None` if prompt-expander has not
-    /// written it.
+    /// written it. An editor may have changed the line endings.
     pub fn parse(text: &str) -> Option<MenuMark> {
+        let text = text.replace("\r\n", "\n");
         let frontmatter = text.strip_prefix("---\n")?.split_once("\n---\n")?.0;
         let line_start = format!("  {MARK_KEY}: ");
         let value = frontmatter
@@ -84,6 +91,9 @@ mod tests {
         };
         let yaml = mark.to_yaml();
         let text = format!("---\nname: git-a-new-one\n{yaml}---\nA line.\n");
+        let windows_text = text.replace('\n', "\r\n");
+        assert_eq!(MenuMark::parse(&windows_text), Some(mark.clone()));
+        assert!(!mark.is_of_unchanged(&windows_text));
         assert_eq!(MenuMark::parse(&text), Some(mark));
         assert_eq!(MenuMark::parse(&format!("---\nname: x\n---\n{yaml}")), None);
         assert_eq!(MenuMark::parse(&yaml), None);

@@ -2,7 +2,8 @@
 //! (SEP-2640), for clients that show skills in their menu.
 //!
 //! Clients check the digest of a `SKILL.md`, and forget the user's approval when it changes. So its
-//! text depends on nothing but the prompt.
+//! text depends only on the prompt, and on the names of the other prompts, which may need the same
+//! name as a skill.
 
 use super::context::Context;
 use super::era::VOLATILE;
@@ -13,8 +14,8 @@ use super::resources::{self, MIME_TYPE, listed_description};
 use crate::jsonrpc::Json;
 use crate::library::{Found, View};
 use crate::mcp;
-use crate::prompt::{Name, SkillBody, Summary, sha256, skill_names};
-use crate::wording::{in_backticks, is_invisible, quoted};
+use crate::prompt::{Name, SkillBody, Summary, frontmatter_value, sha256, skill_names};
+use crate::wording::{in_backticks, quoted};
 use serde_json::{Value, json};
 
 const SCHEME: &str = "skill://";
@@ -101,7 +102,7 @@ fn skill_prompts(view: &View) -> Vec<SkillPrompt> {
     for found in &found {
         if let Some(name) = names.remove(&found.name) {
             prompts.push(SkillPrompt {
-                key: format!("{}{}", found.layer.rank(), found.name), // a rank has one digit
+                key: format!("{:02}{}", found.layer.rank(), found.name),
                 name,
                 found: found.clone(),
             });
@@ -168,7 +169,7 @@ fn compose(
     body: Option<SkillBody>,
 ) -> SkillText {
     let SkillBody { text, arguments } = body.unwrap_or_else(|| pointer(prompt));
-    let description = clean(description);
+    let description = frontmatter_value(description);
     let frontmatter = mcp::SkillFrontmatter {
         name: name.to_owned(),
         description: if description.is_empty() {
@@ -176,7 +177,7 @@ fn compose(
         } else {
             description
         },
-        argument_hint: clean(&summary.argument_hint()),
+        argument_hint: frontmatter_value(&summary.argument_hint()),
         arguments,
         disable_model_invocation: true,
     };
@@ -222,32 +223,6 @@ fn to_yaml(frontmatter: &mcp::SkillFrontmatter) -> String {
 /// nor a boolean.
 fn is_plain_in_yaml(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit()) && !YAML_WORDS.contains(&name)
-}
-
-/// Returns a text that all parsers of frontmatter read alike between double quotes, on one line.
-///
-/// Replaces quotes and backslashes, because mcpc knows only some escapes. Shortens `---`, at which
-/// Claude Code ends the frontmatter, and adds a space after the `&` of what it takes for an anchor.
-fn clean(text: &str) -> String {
-    let mut cleaned = String::new();
-    for word in text.split(|letter: char| letter.is_whitespace() || is_invisible(letter)) {
-        if !word.is_empty() && !cleaned.is_empty() {
-            cleaned.push(' ');
-        }
-        let mut letters = word.chars().peekable();
-        while let Some(letter) = letters.next() {
-            match letter {
-                '"' => cleaned.push('\''),
-                '\\' => cleaned.push('/'),
-                '-' if cleaned.ends_with("--") => {}
-                '&' if letters.peek().is_some() && !cleaned.ends_with(char::is_alphanumeric) => {
-                    cleaned.push_str("& ");
-                }
-                _ => cleaned.push(letter),
-            }
-        }
-    }
-    cleaned
 }
 
 #[cfg(test)]

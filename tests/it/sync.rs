@@ -87,6 +87,8 @@ fn what_a_selection_says_is_kept() {
     assert_contains(&user.text(CONFIG), "menus-only = \"git/*\"\n");
     user.words("sync claude-code --yes");
     assert!(!user.path(NOTES).exists());
+    let shown = user.words("sync --only * --dry-run");
+    assert_contains(&shown.stdout, "-menus-only = \"git/*\"\n");
     user.words("sync --only * --yes");
     assert!(user.path(NOTES).exists());
     assert_eq!(
@@ -135,7 +137,7 @@ fn an_agent_without_a_menu_to_write_to_is_an_error() {
     assert_contains(&ran.stderr, "`sync` cannot write to the menu of Gemini CLI");
     assert_eq!(ran.status.code(), Some(1));
     let ran = user.words("sync");
-    assert_contains(&ran.stderr, "no agent is named yet");
+    assert_contains(&ran.stderr, "no agent is selected");
 }
 
 #[test]
@@ -143,13 +145,50 @@ fn a_name_that_is_taken_is_reported_and_the_others_are_written() {
     let user = user();
     user.put(NOTES, "---\nname: notes\n---\nMine.\n");
     let ran = user.words("sync codex --yes");
-    assert_contains(
-        &ran.stderr,
-        "the menu entry `notes` is left alone: there is",
-    );
+    assert_contains(&ran.stderr, "`notes` gets no entry in the menu: there is");
     assert!(ran.status.success());
     assert!(user.path(".codex/skills/git-commit/SKILL.md").exists());
     assert_contains(&user.text(NOTES), "Mine.");
+}
+
+#[test]
+fn a_menu_that_gets_no_entry_does_not_have_the_prompts() {
+    let user = user();
+    user.put(NOTES, "---\nname: notes\n---\nMine.\n");
+    let ran = user.words("sync codex --only notes --yes");
+    assert_contains(&ran.stdout, "codex: there is nothing to put into the menu");
+    let examined = user.words("doctor codex --verbose").stdout;
+    assert!(!examined.contains("its own menu"), "{examined}");
+}
+
+#[test]
+fn nothing_is_to_be_removed_while_prompts_cannot_be_read() {
+    let user = user();
+    user.words("sync codex --yes");
+    fs::remove_file(user.path(format!("{PROMPTS}/notes.md"))).unwrap();
+    user.put(".config/prompt-expander/packs.lock", "no lock");
+    let ran = user.words("sync");
+    assert_contains(
+        &ran.stdout,
+        "nothing is removed until all prompts can be read",
+    );
+    let examined = user.words("doctor codex --verbose").stdout;
+    assert!(!examined.contains("its own menu"), "{examined}");
+}
+
+#[test]
+fn an_entry_that_could_not_be_written_is_tried_again() {
+    let mut user = user();
+    user.put(CONFIG, "menus = [\"codex\", \"claude-code\"]\n");
+    user.put(".codex/skills", "A file.");
+    user.make_folder(".claude/skills");
+    user.shake_hands(LEGACY);
+    await_file(&user.path(".claude/skills/notes/SKILL.md")); // codex comes before
+    fs::remove_file(user.path(".codex/skills")).unwrap();
+    user.make_folder(".codex/skills");
+    user.put(format!("{PROMPTS}/git/commit.md"), "Commit again.");
+    await_file(&user.path(NOTES));
+    user.finish();
 }
 
 #[test]
@@ -240,7 +279,7 @@ fn doctor_says_what_is_missing_in_a_menu_and_why() {
     );
     user.words("rm git/commit --yes");
     let problems = user.words("doctor codex").stdout;
-    assert_contains(&problems, "the menu entry `notes` is left alone: there is");
+    assert_contains(&problems, "`notes` gets no entry in the menu: there is");
     assert_contains(
         &problems,
         "its own menu is out of date: 2 prompts to remove",

@@ -39,16 +39,18 @@ pub(super) fn set(
     handler: &Entry,
     is_ours: &dyn Fn(&str) -> bool,
 ) -> Result<String, Diagnostic> {
+    let mut initial = handler.initial.clone();
+    for (key, _) in &mut initial {
+        if *key == "timeout" {
+            *key = "timeoutSec";
+        }
+    }
     let handler = Entry {
         required: vec![
             ("type", Some(json!("command"))),
             (COMMAND_KEY, Some(handler.required_value("command"))),
         ],
-        initial: handler
-            .initial
-            .iter()
-            .map(|(_, timeout)| ("timeoutSec", timeout.clone()))
-            .collect(),
+        initial,
     };
     json::set_hook(JsonSyntax::Strict, LAYOUT, text, event, &handler, is_ours)
 }

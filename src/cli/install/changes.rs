@@ -379,7 +379,7 @@ fn print_preview(
         }
     }
     if let Some(menus) = &changes.menus {
-        text.append(menus.preview(false));
+        text.append(menus.preview());
     }
     if let Some(own_files) = &changes.own_files
         && own_files.has_deletion()
@@ -410,7 +410,7 @@ fn describe_copy_change(change: &CopyChange) -> Styled {
 }
 
 /// Formats the changes of a file as a diff. Hides passwords in URLs.
-fn format_diff(file: &ConfigFile) -> Styled {
+pub(in crate::cli) fn format_diff(file: &ConfigFile) -> Styled {
     let mut text = styled(NAME, output::display_path(&file.path)).plain("\n");
     let diff = unified_diff(("", file.original_text()), ("", file.edited_text()));
     // Skip the `---` and `+++` lines, whose names are empty.

@@ -1,13 +1,13 @@
 //! Adds and updates entries in agents' menus while the server runs.
 
-use crate::agents::{Agent, System};
+use crate::agents::MenuLocation;
 use crate::cli::agent_names::system;
 use crate::cli::config;
 use crate::cli::source_options::PromptSource;
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::lock::lock;
-use crate::menus::{MenuPlan, MenuPrompt, MenuSettings, library_id};
+use crate::menus::{MenuPrompts, MenuSettings, library_id};
 use crate::server::{Change, Listener, Server};
 use std::env;
 use std::io::{self, Write};
@@ -20,10 +20,11 @@ pub(super) struct MenuKeeper {
     library: Arc<Library>,
     settings: MenuSettings,
     library_id: String,
-    system: System,
+    /// The menus to keep.
+    locations: Vec<MenuLocation>,
     /// The prompts of the last update without errors, so that a change of something else, such as
     /// the text of a prompt, doesn't read all menus again.
-    last_prompts: Mutex<Option<Vec<MenuPrompt>>>,
+    last_prompts: Mutex<Option<MenuPrompts>>,
 }
 
 impl MenuKeeper {
@@ -34,11 +35,17 @@ impl MenuKeeper {
         if is_examined || source.settings.menus.agents.is_empty() {
             return None;
         }
+        let settings = source.settings.menus.clone();
+        let system = system().ok()?;
+        let mut locations = Vec::new();
+        for agent in &settings.agents {
+            locations.extend(MenuLocation::of(agent, &system));
+        }
         Some(MenuKeeper {
             library: Arc::clone(library),
-            settings: source.settings.menus.clone(),
+            settings,
             library_id: library_id(&config::path(&source.config)?),
-            system: system().ok()?,
+            locations,
             last_prompts: Mutex::new(None),
         })
     }
@@ -47,38 +54,37 @@ impl MenuKeeper {
     fn update(&self) {
         // The lock comes first: of two threads, the later one must not have the older view.
         let mut last_prompts = lock(&self.last_prompts);
-        let view = self.library.view();
-        if !view.problems().is_empty() {
-            return;
-        }
-        let prompts = self.settings.prompts(&view);
-        if last_prompts.as_ref() == Some(&prompts) {
+        let prompts = self.settings.prompts(&self.library.view());
+        if !prompts.is_complete || last_prompts.as_ref() == Some(&prompts) {
             return;
         }
         let mut is_done = true;
-        for agent in &self.settings.agents {
-            is_done &= self.update_menu(agent, &prompts);
+        for location in &self.locations {
+            is_done &= self.update_menu(location, &prompts);
         }
         *last_prompts = is_done.then_some(prompts);
     }
 
-    /// Adds and updates the entries of an agent. Returns whether there were no errors.
-    fn update_menu(&self, agent: &'static Agent, prompts: &[MenuPrompt]) -> bool {
-        let plan = match MenuPlan::new(agent, prompts, &self.system, &self.library_id) {
-            None => return true,
-            Some(Ok(plan)) => plan,
-            Some(Err(error)) => {
+    /// Adds and updates the entries of an agent, unless the agent is gone. Returns whether there were
+    /// no errors.
+    fn update_menu(&self, location: &MenuLocation, prompts: &MenuPrompts) -> bool {
+        if !location.is_agent_here() {
+            return true;
+        }
+        let plan = match self
+            .settings
+            .plan(location.clone(), prompts, &self.library_id)
+        {
+            Ok(plan) => plan,
+            Err(error) => {
                 tracing::warn!("{error}");
                 return false;
             }
         };
-        if !plan.is_agent_here() {
-            return true;
-        }
         let result = plan.without_removals().apply();
         if result.written > 0 {
-            let written = result.written;
-            tracing::info!(agent = agent.name, written, "updated the menu");
+            let agent = location.agent.name;
+            tracing::info!(agent, written = result.written, "updated the menu");
         }
         for error in &result.errors {
             tracing::warn!("{error}");
