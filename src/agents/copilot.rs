@@ -63,14 +63,14 @@ pub(super) static COPILOT: Agent = Agent {
         further_files: &[],
         other_folders: shared_skills,
         takes_name: is_agentskills_name,
-        builtin_names: "add-dir agent allow-all app ask autopilot changelog chronicle clear collect- \
-            debug-logs compact computer context copy cwd delegate diagnose diff env exit \
-            experimental feedback fleet footer fork help ide init instructions keep- \
-            alive limits list-dirs login logout lsp mcp memory model move new \
-            permissions plan plugin pr refine remote rename research reset-allowed-tools \
-            restart resume review rewind rubber-duck sandbox search security-review \
-            session settings share skills statusline subagents tasks terminal-setup \
-            theme update usage user version vim voice worktree",
+        builtin_names: "
+            add-dir agent allow-all app ask autopilot changelog chronicle clear
+            collect-debug-logs compact computer context copy cwd delegate diagnose diff env exit
+            experimental feedback fleet footer fork help ide init instructions keep-alive limits
+            list-dirs login logout lsp mcp memory model move new permissions plan plugin pr
+            refine remote rename research reset-allowed-tools restart resume review rewind
+            rubber-duck sandbox search security-review session settings share skills statusline
+            subagents tasks terminal-setup theme update usage user version vim voice worktree",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {

@@ -92,9 +92,9 @@ pub(super) static OPENCODE: Agent = Agent {
         takes_name: |name| !name.contains(char::is_whitespace),
         builtin_names: "
             agents clear compact connect continue copy debug details diff editor exit export
-            fork help init mcps models move new org q quit redo rename resume review
-            sessions share skills slash status summarize themes thinking timeline timestamps
-            undo unshare variants warp workspaces",
+            fork help init mcps models move new org q quit redo rename resume review sessions
+            share skills slash status summarize themes thinking timeline timestamps undo unshare
+            variants warp workspaces",
     }),
     menu_template: Some(MenuTemplate {
         join: menu_text::join_escaped,

@@ -61,9 +61,9 @@ pub(super) static PI: Agent = Agent {
         other_folders: |_| Vec::new(),
         takes_name: is_agentskills_name,
         builtin_names: "
-            bug changelog clone compact copy exit export fork help hotkeys import login
-            logout model name new quit reload resume scoped-models session settings share
-            thinking tree trust",
+            bug changelog clone compact copy exit export fork help hotkeys import login logout
+            model name new quit reload resume scoped-models session settings share thinking tree
+            trust",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| folder.starts_with("pi-editor-") && file == "prompt.md",

@@ -55,16 +55,16 @@ pub(super) static QWEN: Agent = Agent {
         further_files: &[],
         other_folders: shared_skills,
         takes_name: is_agentskills_name,
-        builtin_names: "about advisor agents approval-mode arena auth batch branch browser-use btw \
-            bug cd clear compress compress-fast computer-use config connect context \
-            continue coordinate copy curator dataviz delete diff dir directory docs \
-            doctor dream editor effort exit explore export extension-creator extensions \
-            forget fork goal goal-draft help history hooks ide import-config init \
-            insight install language learn list login loop lsp mcp memory model new new- \
-            app output-style peers permissions plan qc-helper quit recap remember rename \
-            reset restore resume review rewind rollback schedule settings simplify \
-            skills stats status statusline stuck summarize summary tasks terminal-setup \
-            theme tools trust update usage vim voice workflow-authoring workflow-creator \
+        builtin_names: "
+            about advisor agents approval-mode arena auth batch branch browser-use btw bug cd
+            clear compress compress-fast computer-use config connect context continue coordinate
+            copy curator dataviz delete diff dir directory docs doctor dream editor effort exit
+            explore export extension-creator extensions forget fork goal goal-draft help history
+            hooks ide import-config init insight install language learn list login loop lsp mcp
+            memory model new new-app output-style peers permissions plan qc-helper quit recap
+            remember rename reset restore resume review rewind rollback schedule settings
+            simplify skills stats status statusline stuck summarize summary tasks terminal-setup
+            theme tools trust update usage vim voice workflow-authoring workflow-creator
             workflows zvec-grep-install",
     }),
     drafts: Some(Drafts {
