@@ -66,9 +66,11 @@ export function tokenPage(refused) {
   return pageWithForm("This server needs a token", about, wrong, token() && h("p", reload));
 }
 
-/** Returns the page for somebody who may read prompts, but not edit them. On the server's own machine, names its `file`. */
+/** Returns the page for somebody who may read prompts, but not edit them. `file` has the token, if it is known. */
 export function editTokenPage(file) {
-  const how = file ? ["Paste the first word of ", h("code", file)] : ["Paste the token that ", h("code", "serve"), " made."];
+  const how = file
+    ? ["Paste the first word of this file, which is on this machine: ", h("code", file)]
+    : ["Open the address with the token that ", h("code", "serve"), " printed, or paste it here."];
   const off = ["If editing is off, write ", h("code", "edit = true"), " into config.toml, and restart the server."];
   return pageWithForm("Editing needs a token", h("p", how), h("p", off));
 }
