@@ -47,9 +47,8 @@ fn parse_in_braces<'b>(
         None => (slice, Extent::Rest),
     };
     // As in a shell, `${@:0}` begins with the first word, too.
-    let is_zero = parse_number(start)? == 0;
-    let first_word = if is_zero { "1" } else { start };
-    find_words(first_word, extent, after, names)
+    let first_number = parse_number(start)?.max(1);
+    Some(word_argument(first_number, extent, after, names))
 }
 
 /// Returns the length of the parameter at the start of a text: 1 for `@x`, 2 for `12x`, and 0 if
@@ -75,34 +74,36 @@ fn find_parameter<'b>(
     if WHOLE_TEXT.contains(&parameter) {
         return Some(FoundName::new(INPUT, after));
     }
-    find_words(parameter, Extent::One, after, names)
+    let number = parse_number(parameter)?;
+    Some(word_argument(number, Extent::One, after, names))
 }
 
-/// Returns the name of the argument for a word, from which on there may be others: that of the
-/// first argument for `1`. A word without an argument is replaced by nothing.
-///
-/// Returns `None` if it isn't a number.
-fn find_words<'b>(
-    number: &'b str,
+/// Returns the argument for the `number`th word, or an empty one if the prompt declares fewer.
+/// The word 0 does not exist.
+fn word_argument<'b>(
+    number: usize,
     extent: Extent,
     after: &'b str,
     names: &DeclaredNames<'b>,
-) -> Option<FoundName<'b>> {
-    let index = parse_number(number)?.checked_sub(1);
+) -> FoundName<'b> {
+    let index = number.checked_sub(1);
     let Some(name) = index.and_then(|index| names.in_order.get(index)) else {
-        return Some(FoundName {
+        return FoundName {
             extent: Extent::Count(0),
-            ..FoundName::new(number, after)
-        });
+            ..FoundName::new("", after)
+        };
     };
-    Some(FoundName {
+    FoundName {
         extent,
         ..FoundName::new(name, after)
-    })
+    }
 }
 
-/// Parses a number that consists of digits alone. One that is too large is the largest.
+/// Parses a number that consists of digits alone. A number that is too large becomes `usize::MAX`.
 fn parse_number(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(usize::MAX))
+    if !is_number {
+        return None;
+    }
+    Some(text.parse().unwrap_or(usize::MAX))
 }

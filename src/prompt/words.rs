@@ -28,8 +28,30 @@ fn next_word_start(text: &str, from: usize) -> Option<usize> {
 /// text with many unclosed quotes would take quadratic time. Use a new one for each text.
 #[derive(Default)]
 pub(super) struct QuoteFinder {
-    /// The opening quotes and quotation marks that nothing closes in the rest of the text.
+    /// The quotes, `'` or `"`, that nothing closes in the rest of the text.
     unclosed: Vec<char>,
+}
+
+impl QuoteFinder {
+    /// Returns the byte offset of the quote that closes the one at `open`. Returns `None` if there
+    /// is no opening quote at `open`, or if it is never closed. A quote after a letter, as in
+    /// `it's`, is not an opening quote.
+    ///
+    /// Calls for the same text must have ascending `open`.
+    fn find_closing(&mut self, text: &str, open: usize) -> Option<usize> {
+        let quote = char::from(text.as_bytes()[open]);
+        if !matches!(quote, '\'' | '"') {
+            return None;
+        }
+        if self.unclosed.contains(&quote) || follows_letter(text, open) {
+            return None;
+        }
+        let closing = find_closing_quote(text, open);
+        if closing.is_none() {
+            self.unclosed.push(quote);
+        }
+        closing
+    }
 }
 
 /// Typographic quotation marks, each with the marks that can close it. Keyboards of phones and
@@ -57,31 +79,31 @@ const QUOTATION_MARKS: [(char, &[char]); 17] = [
 /// Marks that people mix by mistake, as in `“x y"` and `"x y”`.
 const MIXED_MARKS: [&[char]; 2] = [&['"', '“', '”', '„', '‟'], &['\'', '‘', '’', '‚', '‛']];
 
-/// A value in quotation marks.
-struct QuotedValue {
+/// A text in quotation marks.
+struct QuotedGroup {
     /// The byte range of the text between the marks.
     inside: Range<usize>,
     /// The byte offset after the closing mark.
     end: usize,
 }
 
-/// Returns the value in typographic or mixed quotation marks that starts at `start`, if there is
-/// one. [`QuoteFinder`] finds values between two equal straight quotes.
-fn quoted_value(text: &str, start: usize) -> Option<QuotedValue> {
+/// Returns the group in typographic or mixed quotation marks that starts at `start`, if there is
+/// one. [`QuoteFinder`] finds groups between two equal straight quotes.
+fn typographic_group(text: &str, start: usize) -> Option<QuotedGroup> {
     let open = text[start..].chars().next()?;
-    let end = if matches!(open, '\'' | '"') {
+    let limit = if matches!(open, '\'' | '"') {
         end_before_straight_quote(text, start)?
     } else {
         end_before_next_value(text, start, open)
     };
-    let text = &text[..end];
+    let candidate = &text[..limit];
     if let Some((_, closing_marks)) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)
-        && let Some(value) = value_closed_by(text, start, closing_marks)
+        && let Some(group) = group_closed_by(candidate, start, closing_marks)
     {
-        return Some(value);
+        return Some(group);
     }
     let mixed_marks = MIXED_MARKS.iter().find(|marks| marks.contains(&open))?;
-    value_closed_by(text, start, mixed_marks)
+    group_closed_by(candidate, start, mixed_marks)
 }
 
 /// Returns where the value after the straight quote at `start` ends at the latest: before the next
@@ -111,44 +133,22 @@ fn end_before_next_value(text: &str, start: usize, open: char) -> usize {
     }
 }
 
-/// Returns the value after the opening mark at `start` and before the first of some closing marks.
+/// Returns the group after the opening mark at `start` and before the first of some closing marks.
 /// An apostrophe between two letters is not a closing mark.
-fn value_closed_by(text: &str, start: usize, closing_marks: &[char]) -> Option<QuotedValue> {
+fn group_closed_by(text: &str, start: usize, closing_marks: &[char]) -> Option<QuotedGroup> {
     let inside_start = start + text[start..].chars().next()?.len_utf8();
     for (offset, mark) in text[inside_start..].match_indices(closing_marks) {
         let position = inside_start + offset;
         let end = position + mark.len();
         let is_apostrophe = matches!(mark, "’" | "'") && is_between_letters(text, position..end);
         if !is_apostrophe {
-            return Some(QuotedValue {
+            return Some(QuotedGroup {
                 inside: inside_start..position,
                 end,
             });
         }
     }
     None
-}
-
-impl QuoteFinder {
-    /// Returns the byte offset of the quote that closes the one at `open`. Returns `None` if there
-    /// is no opening quote at `open`, or if it is never closed. A quote after a letter, as in
-    /// `it's`, is not an opening quote.
-    ///
-    /// Calls for the same text must have ascending `open`.
-    fn find_closing(&mut self, text: &str, open: usize) -> Option<usize> {
-        let quote = char::from(text.as_bytes()[open]);
-        if !matches!(quote, '\'' | '"') {
-            return None;
-        }
-        if self.unclosed.contains(&quote) || follows_letter(text, open) {
-            return None;
-        }
-        let closing = find_closing_quote(text, open);
-        if closing.is_none() {
-            self.unclosed.push(quote);
-        }
-        closing
-    }
 }
 
 /// Returns the byte offset of the quote that closes the one at `open`: 5 for `'it's'`, because an
@@ -216,8 +216,8 @@ pub(super) fn word_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> us
 /// `criteria=“speed and size”`. `quotes` must have been used only for offsets of `text` before
 /// `start`.
 pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> usize {
-    let group_end = match quoted_value(text, start) {
-        Some(value) => value.end,
+    let group_end = match typographic_group(text, start) {
+        Some(group) => group.end,
         None => start, // no such group
     };
     // Characters right after the group belong to the value, e.g. the comma in `a=“b c”,`.
@@ -227,14 +227,14 @@ pub(super) fn value_end(text: &str, start: usize, quotes: &mut QuoteFinder) -> u
 /// Removes the quotes or typographic quotation marks from the value of a pair, and the blanks
 /// inside of `« x y »`.
 pub(super) fn unquote_value(value: &str) -> String {
-    let Some(quoted) = quoted_value(value, 0) else {
+    let Some(group) = typographic_group(value, 0) else {
         return unquote(value);
     };
-    let mut inside = &value[quoted.inside];
+    let mut inside = &value[group.inside];
     if value.starts_with(['«', '‹']) {
         inside = inside.trim();
     }
-    inside.to_owned() + &unquote(&value[quoted.end..])
+    inside.to_owned() + &unquote(&value[group.end..])
 }
 
 /// Removes the quotes from a word: `criteria="a b"` becomes `criteria=a b`.
