@@ -131,7 +131,7 @@ impl<'m> ExistingEntries<'m> {
         if metadata.is_symlink() {
             return refused(Refused::Linked);
         }
-        if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE {
+        if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE_BYTES {
             return refused(Refused::UsersFile(path.to_owned()));
         }
         let text = match whole_file::read_text(path) {
@@ -151,7 +151,7 @@ impl<'m> ExistingEntries<'m> {
             Kept::OtherLibrary
         } else if is_newer(&mark.version) {
             Kept::NewerVersion
-        } else if !mark.is_of_unchanged(&text) || further_files == FurtherFiles::Changed {
+        } else if !mark.matches(&text) || further_files == FurtherFiles::Changed {
             Kept::Changed
         } else if metadata.permissions().readonly() {
             Kept::ReadOnly

@@ -21,13 +21,13 @@ pub struct MenuMark {
     pub prompt: String,
 }
 
-/// How many hexadecimal digits of a hash are in a mark. They tell an edit of the user, not an
-/// attack, which could write the hash, too.
+/// How many hexadecimal digits of a hash are in a mark. Enough to detect an edit. They do not protect
+/// against an attacker, who could also write the hash.
 const HASH_DIGITS: usize = 16;
 
 impl MenuMark {
     /// The maximum size of a file with a mark, in bytes. A larger one is the user's.
-    pub const MAX_FILE: u64 = 16 * 1024;
+    pub const MAX_FILE_BYTES: u64 = 16 * 1024;
 
     /// Returns the hash of a text without a mark.
     pub fn hash_of(text_without_mark: &str) -> String {
@@ -35,7 +35,7 @@ impl MenuMark {
     }
 
     /// Returns whether a text with this mark is as it was written.
-    pub fn is_of_unchanged(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let text_without_mark = text.replacen(&self.to_yaml(), "", 1);
         MenuMark::hash_of(&text_without_mark) == self.hash
     }
@@ -93,7 +93,7 @@ mod tests {
         let text = format!("---\nname: git-a-new-one\n{yaml}---\nA line.\n");
         let windows_text = text.replace('\n', "\r\n");
         assert_eq!(MenuMark::parse(&windows_text), Some(mark.clone()));
-        assert!(!mark.is_of_unchanged(&windows_text));
+        assert!(!mark.matches(&windows_text));
         assert_eq!(MenuMark::parse(&text), Some(mark));
         assert_eq!(MenuMark::parse(&format!("---\nname: x\n---\n{yaml}")), None);
         assert_eq!(MenuMark::parse(&yaml), None);

@@ -1,11 +1,12 @@
-//! The text of a prompt as a skill: the agent itself replaces `$ARGUMENTS` with the words that the
-//! user typed, as Claude Code does.
+//! The text of a prompt as a skill, by the rules of Claude Code: the agent itself replaces
+//! `$ARGUMENTS` with the words that the user typed.
 
 use super::message::{Piece, Role};
 use super::model::{Argument, Prompt};
 use super::template::{MessageTemplate, Placeholder};
 
-/// A setting that Claude Code inserts into every skill. It cannot be escaped.
+/// The name that Claude Code replaces with a setting in every skill. It cannot be escaped. Other
+/// names, such as `${CLAUDE_SESSION_ID}`, are harmless: they stay as they are in a server's skills.
 const CLAUDE_SETTING: &str = "${CLAUDE_EFFORT}";
 
 /// The text of a prompt as a skill.
@@ -34,8 +35,8 @@ impl Prompt {
         if !is_text {
             return None;
         }
-        let arguments = self.skill_arguments()?;
-        let mut text = message_text(message, &arguments)?;
+        let input = self.skill_input()?;
+        let mut text = message_text(message, &input)?;
         if self.appends_input() {
             if !text.is_empty() {
                 text += self.input_separator();
@@ -43,22 +44,52 @@ impl Prompt {
             text += "$ARGUMENTS";
         }
         text.push('\n');
-        Some(SkillBody { text, arguments })
+        Some(SkillBody {
+            text,
+            arguments: input.into_names(),
+        })
     }
 
-    /// Returns the names of the arguments that get one word each in a skill. All words replace any
-    /// other placeholder. Returns `None` if only this program can divide them.
-    fn skill_arguments(&self) -> Option<Vec<String>> {
+    /// Returns what a skill does with the words that the user typed. Returns `None` if it cannot
+    /// divide them among the arguments as this program does.
+    fn skill_input(&self) -> Option<SkillInput> {
         if self.gives_one_word_per_argument() && self.arguments.iter().all(is_word) {
             let names = self.arguments.iter().map(|argument| argument.name.clone());
-            return Some(names.collect());
+            return Some(SkillInput::Words(names.collect()));
         }
         match self.arguments.as_slice() {
-            [] => Some(Vec::new()),
+            [] => Some(SkillInput::WholeText),
             [only] if only.required && only.choices.is_empty() && !self.takes_input() => {
-                Some(Vec::new())
+                Some(SkillInput::WholeText)
             }
             _ => None,
+        }
+    }
+}
+
+/// What a skill does with the words that the user typed.
+enum SkillInput {
+    /// All words together replace each placeholder.
+    WholeText,
+    /// The arguments with these names get one word each. All words together replace any other
+    /// placeholder.
+    Words(Vec<String>),
+}
+
+impl SkillInput {
+    /// Returns whether an argument with this name gets one word.
+    fn has_word(&self, name: &str) -> bool {
+        match self {
+            SkillInput::WholeText => false,
+            SkillInput::Words(names) => names.iter().any(|argument| argument == name),
+        }
+    }
+
+    /// Returns the names of the arguments that get one word each.
+    fn into_names(self) -> Vec<String> {
+        match self {
+            SkillInput::WholeText => Vec::new(),
+            SkillInput::Words(names) => names,
         }
     }
 }
@@ -80,8 +111,8 @@ fn is_word_character(letter: char) -> bool {
 }
 
 /// Returns the text of a message with the placeholders of a skill. Returns `None` if the agent
-/// would replace something else. `arguments` are those that get one word each.
-fn message_text(message: &MessageTemplate, arguments: &[String]) -> Option<String> {
+/// would replace something else.
+fn message_text(message: &MessageTemplate, input: &SkillInput) -> Option<String> {
     let mut placeholders = message.placeholders();
     if !placeholders.all(|placeholder| stands_alone(placeholder, message.body())) {
         return None;
@@ -89,11 +120,18 @@ fn message_text(message: &MessageTemplate, arguments: &[String]) -> Option<Strin
     let mut text = String::new();
     for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
         match piece {
-            Piece::Text(literal) => push_literal(&mut text, literal, arguments)?,
+            Piece::Text(literal) => {
+                if !push_literal(&mut text, literal, input) {
+                    return None;
+                }
+            }
             Piece::Value(name) => {
-                let has_word = arguments.iter().any(|argument| argument == name);
                 text.push('$');
-                text.push_str(if has_word { name } else { "ARGUMENTS" });
+                text.push_str(if input.has_word(name) {
+                    name
+                } else {
+                    "ARGUMENTS"
+                });
             }
         }
     }
@@ -111,13 +149,13 @@ fn stands_alone(placeholder: &Placeholder, body: &str) -> bool {
 }
 
 /// Appends text that the agent must leave as it is: a `$` that it would replace gets a backslash.
-/// Returns `None` if the text has such a backslash already, because the agent would remove that.
-fn push_literal(text: &mut String, literal: &str, arguments: &[String]) -> Option<()> {
+/// Returns false if the text has such a backslash already, because the agent would remove that.
+fn push_literal(text: &mut String, literal: &str, input: &SkillInput) -> bool {
     for (index, part) in literal.split('$').enumerate() {
         if index > 0 {
-            if is_replaced(part, arguments) {
+            if is_replaced(part, input) {
                 if text.ends_with('\\') {
-                    return None;
+                    return false;
                 }
                 text.push('\\');
             }
@@ -125,16 +163,16 @@ fn push_literal(text: &mut String, literal: &str, arguments: &[String]) -> Optio
         }
         text.push_str(part);
     }
-    Some(())
+    true
 }
 
 /// Returns whether Claude Code replaces a `$` and the name after it: `ARGUMENTS`, also as the start
 /// of a longer word, a number, or an argument.
-fn is_replaced(after_dollar: &str, arguments: &[String]) -> bool {
+fn is_replaced(after_dollar: &str, input: &SkillInput) -> bool {
     let end = after_dollar.find(|letter| !is_word_character(letter));
     let word = &after_dollar[..end.unwrap_or(after_dollar.len())];
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    is_number || word.starts_with("ARGUMENTS") || arguments.iter().any(|argument| argument == word)
+    is_number || word.starts_with("ARGUMENTS") || input.has_word(word)
 }
 
 #[cfg(test)]

@@ -11,34 +11,47 @@ pub(super) const MAX_SKILL_NAME: usize = 64;
 /// The number of hexadecimal digits of a prompt name's hash in the name of a skill.
 const HASH_DIGITS: usize = 8;
 
+/// A prompt with the name of its skill, unless another prompt gets that name.
+struct SkillCandidate<'n> {
+    prompt: &'n Name,
+    name: String,
+    /// Whether the skill's name differs from the prompt's.
+    is_changed: bool,
+}
+
 /// Returns the name of each prompt's skill. No two of them differ only in letter case, because some
 /// file systems ignore it.
 ///
 /// A name that `takes_name` accepts stays as it is. Every other one is changed: `Git/New commit` to
-/// `git-new-commit`. If that gives several prompts the same name, the prompt that is called so
-/// keeps it, or else the first one in byte order; the names of the others get a hash at the end. If
-/// even that is the name of another prompt, a prompt has no skill.
+/// `git-new-commit`. If several prompts get the same name, the prompt with exactly this name keeps
+/// it; if there is none, the first in byte order does. The names of the others get a hash at the
+/// end. A prompt has no skill if even its name with a hash is taken.
 pub fn skill_names<'n>(
     prompts: impl IntoIterator<Item = &'n Name>,
     takes_name: impl Fn(&str) -> bool,
 ) -> BTreeMap<&'n Name, String> {
-    let mut prompts: Vec<&Name> = prompts.into_iter().collect();
-    prompts.sort_by_cached_key(|prompt| {
-        let is_changed = skill_name(prompt, &takes_name) != prompt.as_str();
-        (is_changed, *prompt)
-    });
-    let mut names = BTreeMap::new();
-    let mut taken = HashSet::new();
-    let mut others = Vec::new();
+    let mut candidates = Vec::new();
     for prompt in prompts {
         let name = skill_name(prompt, &takes_name);
-        if taken.insert(fold_name(&name)) {
-            names.insert(prompt, name);
+        candidates.push(SkillCandidate {
+            prompt,
+            is_changed: name != prompt.as_str(),
+            name,
+        });
+    }
+    // Unchanged names come first, so they win.
+    candidates.sort_by_key(|candidate| (candidate.is_changed, candidate.prompt));
+    let mut names = BTreeMap::new();
+    let mut taken = HashSet::new();
+    let mut losers = Vec::new();
+    for candidate in candidates {
+        if taken.insert(fold_name(&candidate.name)) {
+            names.insert(candidate.prompt, candidate.name);
         } else {
-            others.push(prompt);
+            losers.push(candidate.prompt);
         }
     }
-    for prompt in others {
+    for prompt in losers {
         let name = name_with_hash(prompt);
         if taken.insert(name.clone()) {
             names.insert(prompt, name);

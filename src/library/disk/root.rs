@@ -382,7 +382,7 @@ impl Root {
             return false; // not an agent's folder
         }
         let metadata = fs::symlink_metadata(&file.path);
-        if !metadata.is_ok_and(|file| file.is_file() && file.len() <= MenuMark::MAX_FILE) {
+        if !metadata.is_ok_and(|file| file.is_file() && file.len() <= MenuMark::MAX_FILE_BYTES) {
             return false;
         }
         trace.record(&file.path);
