@@ -54,7 +54,7 @@ fn dropped_text_warning(value: &ValueLines<'_>, number: usize) -> Option<Diagnos
         "{} is not part of {owner}, because YAML reads it as {reading}",
         quoted(dropped)
     );
-    let fix = format!("{} if it is text", value_line.quote_fix());
+    let fix = format!("{} if it is text", value_line.fix());
     let position = value_line.position(number);
     Some(Diagnostic::warning(Some(position), message, fix))
 }
@@ -69,13 +69,25 @@ fn dropped_part(text: &str) -> Option<&str> {
         return None; // a block scalar
     }
     let dropped = CutFinder::new(text).find()?;
-    match parse_value(text)? {
-        Value::Scalar { text, .. } if !text.is_empty() && parse_bool(&text).is_some() => None,
-        Value::Scalar { .. } | Value::Null(_) => Some(dropped),
-        // The lines of a list or map without brackets are values of their own.
-        Value::List(_) | Value::Map(_) if !flow::is_flow(text) => None,
-        Value::List(_) | Value::Map(_) => Some(dropped),
+    let value = parse_value(text)?;
+    if is_bool(&value) || is_block_collection(&value, text) {
+        return None;
     }
+    Some(dropped)
+}
+
+fn is_bool(value: &Value) -> bool {
+    match value {
+        Value::Scalar { text, .. } => !text.is_empty() && parse_bool(text).is_some(),
+        _ => false,
+    }
+}
+
+/// Returns whether a value is a list or map without brackets, whose lines are values of their own.
+/// `source` is the value as it is written.
+fn is_block_collection(value: &Value, source: &str) -> bool {
+    let is_collection = matches!(value, Value::List(_) | Value::Map(_));
+    is_collection && !flow::is_flow(source)
 }
 
 /// Parses a value as YAML. Returns `None` if it is not valid.
@@ -101,7 +113,7 @@ struct CutFinder<'v> {
     /// Whether a blank, a line break or nothing comes before `rest`.
     is_after_blank: bool,
     /// The character before `rest`, without blanks and comments.
-    last_character: Option<char>,
+    last_visible: Option<char>,
 }
 
 impl<'v> CutFinder<'v> {
@@ -112,7 +124,7 @@ impl<'v> CutFinder<'v> {
             is_flow,
             is_plain: !is_flow && !value.starts_with(QUOTES),
             is_after_blank: true,
-            last_character: None,
+            last_visible: None,
         }
     }
 
@@ -124,16 +136,21 @@ impl<'v> CutFinder<'v> {
                     if self.may_be_text(comment) {
                         return Some(comment);
                     }
-                    self.rest = &self.rest[comment.len()..];
+                    self.skip_comment(comment);
                 }
                 '!' | '&' if self.is_item_start() => return Some(self.word()),
                 '"' | '\'' if self.is_item_start() => {
-                    self.advance(quoted_length(self.rest, character));
+                    self.advance(yaml_quoted_length(self.rest, character));
                 }
                 _ => self.advance(character.len_utf8()),
             }
         }
         None
+    }
+
+    /// Moves on to the end of a comment, which counts as a blank.
+    fn skip_comment(&mut self, comment: &str) {
+        self.rest = &self.rest[comment.len()..];
     }
 
     /// Moves on by a number of bytes.
@@ -142,7 +159,7 @@ impl<'v> CutFinder<'v> {
         self.rest = rest;
         self.is_after_blank = skipped.ends_with(char::is_whitespace);
         if !self.is_after_blank {
-            self.last_character = skipped.chars().next_back();
+            self.last_visible = skipped.chars().next_back();
         }
     }
 
@@ -154,7 +171,7 @@ impl<'v> CutFinder<'v> {
 
     /// Returns whether the value, or an item of a list or map in brackets, begins here.
     fn is_item_start(&self) -> bool {
-        match self.last_character {
+        match self.last_visible {
             None => true,
             Some('[' | '{' | ',') => self.is_flow,
             Some(':') => self.is_flow && self.is_after_blank,
@@ -171,9 +188,9 @@ impl<'v> CutFinder<'v> {
     }
 }
 
-/// Returns the length of the quoted text with which `text` begins, or that of `text` if no quote
-/// ends it.
-fn quoted_length(text: &str, quote: char) -> usize {
+/// Returns the length of the quoted text with which `text` begins, as YAML reads it, or that of
+/// `text` if no quote ends it.
+fn yaml_quoted_length(text: &str, quote: char) -> usize {
     let mut characters = text.char_indices().skip(1);
     while let Some((index, character)) = characters.next() {
         let is_escape = match quote {

@@ -5,7 +5,7 @@ use super::quotes::{QUOTES, in_quotes, unquoted};
 use super::yaml::{self, Value};
 use crate::prompt::limits::MAX_YAML_SIZE;
 
-/// The length of the longest text that is read, in bytes. Reading it may take the square of that.
+/// The length of the longest text that is read, in bytes. Reading takes quadratic time.
 const MAX_LENGTH: usize = 4 * 1024;
 
 /// How deep lists and maps may be nested: `arguments` is a list of maps with a list of choices.
@@ -120,7 +120,7 @@ impl<'t> FlowReader<'t> {
     /// Reads a value up to the next comma or bracket that is not in its quotes, and the blanks
     /// after it.
     fn read_scalar(&mut self) -> &'t str {
-        let length = match quoted_length(self.rest) {
+        let length = match lenient_quoted_length(self.rest) {
             Some(length) => length,
             None => self.rest.find(SEPARATORS).unwrap_or(self.rest.len()),
         };
@@ -142,9 +142,9 @@ impl<'t> FlowReader<'t> {
 /// The characters that end a value without quotes.
 const SEPARATORS: [char; 5] = [',', '[', ']', '{', '}'];
 
-/// Returns the length of the quoted text with which `text` begins. A quote ends it only before a
-/// separator or the end. Returns `None` if there is none.
-fn quoted_length(text: &str) -> Option<usize> {
+/// Returns the length of the quoted text with which `text` begins, as a person reads it: a quote ends
+/// it only before a separator or the end. Returns `None` if there is none.
+fn lenient_quoted_length(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|first| QUOTES.contains(first))?;
     for (index, _) in text.match_indices(quote).skip(1) {
         let end = index + 1;
@@ -181,7 +181,7 @@ fn format_field(field: &FlowField<'_>) -> String {
 /// Returns the text of a value, without the quotes around it and with its lines joined.
 fn scalar_text(scalar: &str) -> String {
     let mut budget = MAX_YAML_SIZE;
-    if quoted_length(scalar) == Some(scalar.len())
+    if lenient_quoted_length(scalar) == Some(scalar.len())
         && let Ok(node) = yaml::parse(scalar, 1, &mut budget)
         && let Value::Scalar { text, .. } = node.value
     {

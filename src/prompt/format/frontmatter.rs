@@ -4,7 +4,7 @@
 //! by key ([`lenient`]), so that a mistake in one key doesn't affect the others. Mistakes are
 //! reported as warnings with a fix, not as errors.
 
-use super::value_line::{QUOTE_VALUE, quote_fix};
+use super::value_line::{QUOTE_VALUE, key_fix};
 use super::yaml::{self, Field, Node, Value, YamlError};
 use super::{lenient, swallowed};
 use crate::prompt::attachment::AttachmentPath;
@@ -264,7 +264,7 @@ impl MapReader<'_> {
         let fix = if is_block {
             QUOTE_VALUE.to_owned() // a comment in the block may be meant as text
         } else {
-            quote_fix(&field.key, &text)
+            key_fix(&field.key, &text)
         };
         self.warn(position, message, fix);
         text

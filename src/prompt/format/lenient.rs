@@ -3,7 +3,7 @@
 //! A value that isn't valid YAML on its own is read as a string.
 
 use super::quotes::unquoted;
-use super::value_line::{ValueLine, ValueLines, is_plain_key, split_key};
+use super::value_line::{ValueLine, ValueLines, is_comment, is_plain_key, split_key};
 use super::yaml::{self, Field, Node, Value, YamlError};
 use crate::prompt::diagnostic::{Diagnostic, Position};
 use crate::wording::quoted;
@@ -65,7 +65,7 @@ fn missing_key_warning(line: &str, number: usize) -> Diagnostic {
     let quoted_line = quoted(line.trim());
     Diagnostic::warning(
         Some(position),
-        format!("the line {quoted_line} is not a `key: value`, and is ignored"),
+        format!("the line {quoted_line} has no `key: value`, and is ignored"),
         "give it a key, or delete it",
     )
 }
@@ -99,24 +99,27 @@ impl KeyBlock<'_> {
         if let Some(node) = self.parse_yaml(self.text, budget)? {
             return Ok(node);
         }
-        let mut quote_warnings = Vec::new();
-        let text_with_quotes = quote_invalid_values(self.text, self.line, &mut quote_warnings);
-        let is_unchanged = quote_warnings.is_empty();
-        warnings.append(&mut quote_warnings);
-        if let Some(node) = self.parse_yaml(&text_with_quotes, budget)? {
-            return Ok(node);
+        let quoted_block = quote_invalid_values(self.text, self.line);
+        if quoted_block.warnings.is_empty() {
+            warnings.push(self.invalid_value_warning());
+            return Ok(self.to_string_node());
         }
-        if is_unchanged {
-            warnings.push(Diagnostic::warning(
-                Some(self.position()),
-                format!(
-                    "{} is read as text, because it is not valid YAML",
-                    quoted(self.key)
-                ),
-                "put a text in quotes, or indent all lines of a list with the same number of spaces",
-            ));
+        warnings.extend(quoted_block.warnings);
+        match self.parse_yaml(&quoted_block.text, budget)? {
+            Some(node) => Ok(node),
+            None => Ok(self.to_string_node()),
         }
-        Ok(self.to_string_node())
+    }
+
+    fn invalid_value_warning(&self) -> Diagnostic {
+        Diagnostic::warning(
+            Some(self.position()),
+            format!(
+                "{} is read as text, because it is not valid YAML",
+                quoted(self.key)
+            ),
+            "put a text in quotes, or indent all lines of a list with the same number of spaces",
+        )
     }
 
     /// Parses `text` as YAML and returns the value of the key. Returns `None` if it isn't valid
@@ -125,63 +128,77 @@ impl KeyBlock<'_> {
     /// # Errors
     /// Fails if the value is larger than `budget`.
     fn parse_yaml(&self, text: &str, budget: &mut usize) -> Result<Option<Node>, Diagnostic> {
-        match yaml::parse(text, self.line, budget) {
-            Ok(Node {
-                value: Value::Map(mut map),
-                ..
-            }) if map.len() == 1 && map[0].key == self.key => Ok(map.pop().map(|field| field.node)),
-            Err(YamlError::TooLarge(error)) => Err(error),
-            Ok(_) | Err(_) => Ok(None),
-        }
+        let node = match yaml::parse(text, self.line, budget) {
+            Ok(node) => node,
+            Err(YamlError::TooLarge(error)) => return Err(error),
+            Err(YamlError::Syntax(_)) => return Ok(None),
+        };
+        Ok(only_value(node, self.key))
     }
 
     /// Joins the lines of the value into one string, without comments and blank lines.
     fn to_string_node(&self) -> Node {
-        let mut text = unquoted(self.inline_value).to_owned();
-        for line in self.text.lines().skip(1) {
-            if !is_empty_or_comment(line) {
-                text.push(' ');
-                text += line.trim();
-            }
-        }
+        let mut texts = vec![self.inline_value];
+        texts.extend(self.text.lines().skip(1).map(str::trim));
+        texts.retain(|text| !text.is_empty() && !is_comment(text));
+        let text = texts.join(" ");
         Node {
             position: self.position(),
             value: Value::Scalar {
-                text,
+                text: unquoted(&text).to_owned(),
                 is_quoted: false,
             },
         }
     }
 }
 
-/// Puts quotes around each value that isn't valid YAML, and adds a warning about it: the line
-/// `  - title: a: b` becomes `  - title: "a: b"`. The number of lines stays the same.
+/// Returns the value of a key if the node is a map with only this key.
+fn only_value(node: Node, key: &str) -> Option<Node> {
+    let Value::Map(mut fields) = node.value else {
+        return None;
+    };
+    let field = fields.pop()?;
+    if field.key != key || !fields.is_empty() {
+        return None;
+    }
+    Some(field.node)
+}
+
+/// The lines of a value with quotes around those parts that aren't valid YAML.
+struct QuotedBlock {
+    text: String,
+    /// A warning for each part.
+    warnings: Vec<Diagnostic>,
+}
+
+/// Puts quotes around each value that isn't valid YAML: the line `  - title: a: b` becomes
+/// `  - title: "a: b"`. The number of lines stays the same.
 ///
 /// The contents of a block scalar (`key: |` or `key: >`) are not changed.
-fn quote_invalid_values(block: &str, first_line: usize, warnings: &mut Vec<Diagnostic>) -> String {
+fn quote_invalid_values(block: &str, first_line: usize) -> QuotedBlock {
     let lines: Vec<&str> = block.split_inclusive('\n').collect();
-    let mut output = String::new();
+    let mut text = String::new();
+    let mut warnings = Vec::new();
     let mut index = 0;
     while index < lines.len() {
         let number = first_line + index;
         let Some(value) = ValueLines::read(&lines[index..]) else {
-            output += lines[index];
+            text += lines[index];
             index += 1;
             continue;
         };
+        index += value.lines.len();
         let joined = value.joined();
-        let value_line = ValueLine::parse(&joined);
-        match value_line {
+        match ValueLine::parse(&joined) {
             Some(value_line) if !value.is_block_scalar() && !value.is_valid() => {
                 warnings.push(value_line.warning(number));
-                output += &value_line.with_quotes();
-                output += &"\n".repeat(value.lines.len() - 1);
+                text += &value_line.with_quotes();
+                text += &"\n".repeat(value.lines.len() - 1);
             }
-            _ => output += &value.lines.concat(),
+            _ => text += &value.lines.concat(), // the lines have their line breaks
         }
-        index += value.lines.len();
     }
-    output
+    QuotedBlock { text, warnings }
 }
 
 /// Returns whether any line begins with a key such as `title:`.

@@ -753,7 +753,7 @@ fn what_is_probably_a_mistake_gets_a_warning() {
         ("---\ndescription: \"never closed\n---\nB", vec![format!("2:14: {}", text("\"never closed\""))]),
         ("---\ndescription:Glued\n---\nB", vec![format!("2:13: {}", text("\"Glued\""))]),
         ("---\ndescription: one\ndescription: two\n---\nB", vec!["3:1: `description` appears twice; the last is used; keep one of the two".to_owned()]),
-        ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` is not a `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
+        ("---\na stray line\ndescription: D\n---\nB", vec!["2:1: the line `a stray line` has no `key: value`, and is ignored; give it a key, or delete it".to_owned()]),
         ("---\ndescription: D\n\tT\n---\nB", vec![format!("2:14: {}", text("\"D T\""))]),
         ("---\ndescription: [args]\n---\nB", vec!["2:14: `description` is a list or a map to YAML; it is read as text; write `description: \"[args]\"`".to_owned()]),
         ("---\ndescription:\n  m: n #d\n---\nB", vec!["3:3: `description` is a list or a map to YAML; it is read as text; put the value in quotes".to_owned()]),
@@ -874,6 +874,12 @@ fn values_are_the_text_as_written() {
             "{tags}"
         );
     }
+}
+
+#[test]
+fn a_list_that_is_read_as_text_loses_its_comments_alone() {
+    let prompt = parse("---\ntags: # two\n  - a\n # three\n - b\n  #c\n---\nB");
+    assert_eq!(prompt.tags, ["- a - b #c"]);
 }
 
 #[test]

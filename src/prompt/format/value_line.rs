@@ -65,12 +65,46 @@ impl<'l> ValueLine<'l> {
         text.is_empty() || closes_value || line.len() - text.len() > self.indent()
     }
 
-    /// Returns whether the value is in quotes or brackets, or a block scalar, so that also lines
-    /// with a key or a dash may belong to it.
+    /// Returns how many of the lines below belong to the value. The first one that doesn't either
+    /// isn't indented, or has a value of its own.
+    fn count_continuation_lines(&self, lines_below: &[&str]) -> usize {
+        let end = lines_below
+            .iter()
+            .position(|line| !self.is_continued_by(line) || self.is_other_value(line));
+        end.unwrap_or(lines_below.len())
+    }
+
+    /// Returns whether a line below has a value of its own: it has a key or a dash.
+    fn is_other_value(&self, line: &str) -> bool {
+        !self.may_contain_keys() && ValueLine::split(line).is_some()
+    }
+
+    /// Returns the text of the value on each of its lines, without blank lines and comments.
+    fn collect_texts(&self, further_lines: &[&'l str]) -> Vec<&'l str> {
+        let mut texts = Vec::new();
+        if self.has_inline_value() {
+            texts.push(self.value);
+        }
+        for line in further_lines {
+            let text = line.trim();
+            let is_ignored = text.is_empty() || (is_comment(text) && !self.is_quoted());
+            if !is_ignored {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+
+    /// Returns whether the value begins on this line.
+    fn has_inline_value(&self) -> bool {
+        !self.value.is_empty() && !is_comment(self.value)
+    }
+
+    /// Returns whether also lines with a key or a dash may belong to the value: it is in quotes, in
+    /// brackets, a block scalar, or the text of a key of the prompt.
     fn may_contain_keys(&self) -> bool {
-        let is_delimited =
-            self.is_quoted() || flow::is_flow(self.value) || self.value.starts_with(['|', '>']);
-        is_delimited || self.is_text_of_prompt()
+        let is_block_scalar = self.value.starts_with(['|', '>']);
+        self.is_quoted() || flow::is_flow(self.value) || is_block_scalar || self.is_text_of_prompt()
     }
 
     /// Returns whether this is a key of the prompt whose value is text: all lines below it that are
@@ -97,39 +131,35 @@ impl<'l> ValueLine<'l> {
     }
 
     /// Returns the fix that puts the value in quotes.
-    pub(super) fn quote_fix(&self) -> String {
+    pub(super) fn fix(&self) -> String {
         match self.key {
-            Some(key) => quote_fix(key, self.value),
-            None => write_fix(&format!("- {}", self.value_in_quotes()), self.value),
+            Some(key) => key_fix(key, self.value),
+            None => line_fix(&format!("- {}", self.quoted_form().text()), self.value),
         }
     }
 
-    /// Returns whether the value is a list or map in brackets whose items can be quoted.
-    pub(super) fn is_list_or_map(&self) -> bool {
-        list_or_map_in_quotes(self.key, self.value).is_some()
-    }
-
-    fn value_in_quotes(&self) -> String {
-        value_in_quotes(self.key, self.value)
+    fn quoted_form(&self) -> QuotedForm {
+        QuotedForm::new(self.key, self.value)
     }
 
     /// Returns the warning that the value is read as a string.
     pub(super) fn warning(&self, number: usize) -> Diagnostic {
-        let subject = match self.key {
-            Some(key) if self.is_list_or_map() => format!("an item of {}", quoted(key)),
-            Some(key) => format!("the value of {}", quoted(key)),
-            None => format!("the item {}", quoted(self.value)),
+        let subject = match (self.key, self.quoted_form()) {
+            (Some(key), QuotedForm::Collection(_)) => format!("an item of {}", quoted(key)),
+            (Some(key), QuotedForm::Text(_)) => format!("the value of {}", quoted(key)),
+            (None, _) => format!("the item {}", quoted(self.value)),
         };
         let message = format!("{subject} is not valid YAML without quotes, and is read as text");
-        Diagnostic::warning(Some(self.position(number)), message, self.quote_fix())
+        Diagnostic::warning(Some(self.position(number)), message, self.fix())
     }
 
     /// Formats the line with its value in quotes: `  - name: "a: b"`.
     pub(super) fn with_quotes(&self) -> String {
         let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
+        let value = self.quoted_form();
         let item = match self.key {
-            Some(key) => format!("{key}: {}", self.value_in_quotes()),
-            None => self.value_in_quotes(),
+            Some(key) => format!("{key}: {}", value.text()),
+            None => value.text().to_owned(),
         };
         format!("{indentation_and_dash}{item}\n")
     }
@@ -150,45 +180,63 @@ const TEXT_KEYS: [&str; 8] = [
 /// The keys whose value is a list without brackets if it has commas: `tags: a, b`.
 const SPLIT_KEYS: [&str; 2] = ["choices", "tags"];
 
-/// Formats a value in quotes: `"a: b"`, or each item of a list, `["C#", "F #"]`.
-fn value_in_quotes(key: Option<&str>, value: &str) -> String {
-    match list_or_map_in_quotes(key, value) {
-        Some(collection) => collection,
-        None => in_quotes(unquoted(value)),
+/// A value with the quotes that it needs.
+enum QuotedForm {
+    /// A text in quotes: `"a: b"`.
+    Text(String),
+    /// A list or map with quotes around its items: `["C#", "F #"]`.
+    Collection(String),
+}
+
+impl QuotedForm {
+    /// Puts quotes around the items of a list or map, or around anything else as a whole.
+    fn new(key: Option<&str>, value: &str) -> QuotedForm {
+        if !is_text(key, value) {
+            let source = if is_bare_list(key, value) {
+                format!("[{value}]")
+            } else {
+                value.to_owned()
+            };
+            if let Some(collection) = flow::with_quotes(&source) {
+                return QuotedForm::Collection(collection);
+            }
+        }
+        QuotedForm::Text(in_quotes(unquoted(value)))
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            QuotedForm::Text(text) | QuotedForm::Collection(text) => text,
+        }
     }
 }
 
-/// Formats a list or map with its items in quotes. Returns `None` if the value is text.
-fn list_or_map_in_quotes(key: Option<&str>, value: &str) -> Option<String> {
-    let is_text = match key {
+/// Returns whether a value is text even if it is in brackets.
+fn is_text(key: Option<&str>, value: &str) -> bool {
+    match key {
         Some(key) => TEXT_KEYS.contains(&key),
         None => value.starts_with('['), // the items of a list are texts or maps
-    };
-    if is_text {
-        return None;
     }
-    let has_items_without_brackets = key.is_some_and(|key| SPLIT_KEYS.contains(&key))
+}
+
+/// Returns whether a value is a list without brackets: `a, b` for the key `tags`.
+fn is_bare_list(key: Option<&str>, value: &str) -> bool {
+    key.is_some_and(|key| SPLIT_KEYS.contains(&key))
         && value.contains(',')
         && !flow::is_flow(value)
-        && !value.starts_with(QUOTES);
-    if has_items_without_brackets {
-        return flow::with_quotes(&format!("[{value}]"));
-    }
-    flow::with_quotes(value)
+        && !value.starts_with(QUOTES)
 }
 
 /// Returns the fix for the value of a key that needs quotes, e.g. `` write `title: "a: b"` ``.
-pub(super) fn quote_fix(key: &str, value: &str) -> String {
-    write_fix(
-        &format!("{key}: {}", value_in_quotes(Some(key), value)),
-        value,
-    )
+pub(super) fn key_fix(key: &str, value: &str) -> String {
+    let form = QuotedForm::new(Some(key), value);
+    line_fix(&format!("{key}: {}", form.text()), value)
 }
 
 /// Returns the fix that shows the line to write. `value` is the part of it that needed quotes.
 ///
 /// A value that is empty or too long, or a line with control characters, is not shown.
-fn write_fix(line: &str, value: &str) -> String {
+fn line_fix(line: &str, value: &str) -> String {
     if value.is_empty() || value.len() > MAX_LENGTH_IN_FIX || line.contains(char::is_control) {
         return QUOTE_VALUE.to_owned();
     }
@@ -207,33 +255,16 @@ pub(super) struct ValueLines<'l> {
 impl<'l> ValueLines<'l> {
     /// Reads the value that begins on the first line or, if a key is alone there, on the next one.
     ///
-    /// Returns `None` if there is no value, or if it is a list or map with lines of their own.
+    /// Returns `None` if there is no value, or if it is a block list or block map.
     pub(super) fn read(lines: &'l [&'l str]) -> Option<ValueLines<'l>> {
         let first = ValueLine::split(lines.first()?)?;
-        let is_alone = first.value.is_empty() || is_comment(first.value);
-        let mut texts = Vec::new();
-        if !is_alone {
-            texts.push(first.value);
+        let count = 1 + first.count_continuation_lines(&lines[1..]);
+        let next_line = lines.get(count);
+        let has_indented_value_below = next_line.is_some_and(|line| first.is_continued_by(line));
+        if !first.has_inline_value() && has_indented_value_below {
+            return None;
         }
-        let mut count = 1;
-        for line in &lines[1..] {
-            if !first.is_continued_by(line) {
-                break;
-            }
-            let is_value_line = !first.may_contain_keys() && ValueLine::split(line).is_some();
-            if is_value_line && is_alone {
-                return None;
-            }
-            if is_value_line {
-                break;
-            }
-            count += 1;
-            let text = line.trim();
-            let is_ignored = text.is_empty() || (is_comment(text) && !first.is_quoted());
-            if !is_ignored {
-                texts.push(text);
-            }
-        }
+        let texts = first.collect_texts(&lines[1..count]);
         if texts.is_empty() {
             return None;
         }
@@ -249,7 +280,8 @@ impl<'l> ValueLines<'l> {
         self.texts.join("\n")
     }
 
-    /// Returns the first line with the texts of the others: `description: Post to the #deploys`.
+    /// Returns the first line with the texts of the others: `description: Post to the #deploys`. A
+    /// value on a single line is returned with that line as it is.
     pub(super) fn joined(&self) -> String {
         if self.texts == [self.first.value] {
             return self.first.line.to_owned();
@@ -263,7 +295,8 @@ impl<'l> ValueLines<'l> {
         self.lines.len() > 1 && self.first.value.starts_with(['|', '>'])
     }
 
-    /// Returns whether the lines, taken alone, are valid YAML for this key.
+    /// Returns whether the lines, taken alone, are valid YAML for this key or item. They must have
+    /// their line breaks at their ends.
     pub(super) fn is_valid(&self) -> bool {
         // Its own budget, because the caller charges for the whole block when it parses it.
         let mut budget = MAX_YAML_SIZE;
@@ -296,7 +329,7 @@ fn without_dashes(line: &str) -> &str {
 const BLANKS: [char; 2] = [' ', '\t'];
 
 /// Returns whether a text is a comment that can't be meant as a value: `# below`.
-fn is_comment(text: &str) -> bool {
+pub(super) fn is_comment(text: &str) -> bool {
     text == "#" || text.starts_with("# ")
 }
 
