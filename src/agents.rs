@@ -30,6 +30,7 @@ mod hook_line;
 mod install;
 mod limit;
 mod menu;
+mod menu_location;
 mod registration;
 mod variables;
 
@@ -46,7 +47,8 @@ pub use hook_dialect::{HookAnswer, SubmittedMessage};
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
-pub use menu::{Menu, MenuBody, MenuLayout, MenuLocation, SignPlace};
+pub use menu::{Menu, MenuBody, MenuLayout, SignPlace};
+pub use menu_location::MenuLocation;
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;
 

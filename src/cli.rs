@@ -13,6 +13,7 @@ mod commands;
 mod completions;
 mod compose;
 mod config;
+mod config_diff;
 mod copy;
 #[cfg(feature = "store")]
 mod database;

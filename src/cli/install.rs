@@ -21,7 +21,6 @@ use crate::agents::{
 use crate::menus::MenuSettings;
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
-pub(super) use changes::format_diff;
 use changes::{AgentSelection, ConfigChanges};
 use clap::Args;
 use own_files::{Fate, OwnFiles};

@@ -2,7 +2,7 @@
 
 use super::agent_names::{AgentParser, system};
 use super::config;
-use super::install::format_diff;
+use super::config_diff::format_diff;
 use super::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, display_path, styled};
 use super::settings_edits;
 use super::source_options::{ConfigOptions, PromptSource};

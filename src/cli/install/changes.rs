@@ -5,18 +5,14 @@ use super::own_files::{Fate, OwnFiles};
 use super::program::CopyChange;
 use crate::agents::{AGENTS, Agent, ConfigFile, Plan};
 use crate::cli::agent_names::AgentParser;
-use crate::cli::diff::colored;
+use crate::cli::config_diff::format_diff;
 use crate::cli::output::{self, ADDED, NAME, REMOVED, Reporter, Styled, styled};
 use crate::cli::sync::MenuChanges;
-use crate::library::unified_diff;
 use crate::prompt::Diagnostic;
-use crate::wording::{count, join_words, without_passwords};
+use crate::wording::{count, join_words};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-
-/// Longer lines of a diff are truncated.
-const MAX_LINE_CHARS: usize = 1_000;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").args(["agents", "all"]))]
@@ -407,18 +403,4 @@ fn describe_copy_change(change: &CopyChange) -> Styled {
         CopyChange::Remove { .. } => path.with(REMOVED, "- the copy of the program"),
     };
     line.plain("\n")
-}
-
-/// Formats the changes of a file as a diff. Hides passwords in URLs.
-pub(in crate::cli) fn format_diff(file: &ConfigFile) -> Styled {
-    let mut text = styled(NAME, output::display_path(&file.path)).plain("\n");
-    let diff = unified_diff(("", file.original_text()), ("", file.edited_text()));
-    // Skip the `---` and `+++` lines, whose names are empty.
-    for line in diff.lines().skip(2) {
-        text.append(colored(&output::truncate(
-            &without_passwords(line),
-            MAX_LINE_CHARS,
-        )));
-    }
-    text
 }
