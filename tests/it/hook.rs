@@ -158,7 +158,7 @@ fn put_entry(client: &Client, folder: &str, name: &str, prompt: &str) {
         prompt: prompt.to_owned(),
     };
     let text = format!("---\nname: {name}\n{}---\nA line.\n", mark.to_yaml());
-    client.put(&format!("{folder}/{name}/SKILL.md"), text);
+    client.put(format!("{folder}/{name}/SKILL.md"), text);
 }
 
 #[test]

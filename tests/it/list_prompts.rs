@@ -89,7 +89,7 @@ fn no_name_leads_to_a_toml_file_that_is_not_a_prompt() {
     let unknown = "no prompt named `Cargo`";
     client.words("expand Cargo").says(1, &[unknown]);
     let typed = json!({"hook_event_name": "UserPromptSubmit", "prompt": ":Cargo x"});
-    client.run(["hook"], &typed.to_string()).printed("");
+    client.run(["hook"], typed.to_string()).printed("");
     client.write("Cargo.toml", "prompt = 'Ship {{args}}'");
     client.words("expand Cargo it").says(0, &["Ship it"]);
 }
