@@ -309,7 +309,7 @@ pub(super) enum Command {
     /// prints nothing. The exit status is always 0, so that no message is blocked.
     #[command(after_help = with_common(hook::EXAMPLES))]
     Hook(hook::HookCommand),
-    /// Join your team's server, see what you are there, or leave
+    /// Join your team's server, show your status, or leave it
     ///
     /// A team's server has prompts that all members use and change. Your own prompts override them.
     /// `join` and `leave` change only your settings: `config.toml`, and the file `team-token` next
