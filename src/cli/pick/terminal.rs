@@ -231,6 +231,10 @@ fn render(mut line: FrameLine, has_colors: bool) -> String {
 ///
 /// # Errors
 /// Fails if there is no terminal, or it was closed.
+#[cfg_attr(
+    not(feature = "openapi"),
+    allow(dead_code, reason = "only the servers of teams have tokens")
+)]
 pub(in crate::cli) fn ask_for_secret(question: &str) -> io::Result<String> {
     let mut tty = save_and_change(String::new(), |modes| {
         modes.local_modes.remove(LocalModes::ECHO);
