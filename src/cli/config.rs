@@ -244,6 +244,18 @@ pub(super) fn load(source: &mut PromptSource) {
         .extend(user_folders::ignored_variable_errors());
 }
 
+/// Returns the settings of menus that are in the settings file now, or `None` if the file can't be
+/// read, or if they have an error.
+pub(super) fn menus(options: &ConfigOptions) -> Option<MenuSettings> {
+    let path = path(options)?;
+    let text = read_text(&path).ok()?;
+    let document = Document::parse(text.as_str()).ok()?;
+    let mut reader = Reader::new(&path, &text);
+    let mut keys = KeyValues::default();
+    reader.read_table(document.as_table(), &KEYS, &mut keys);
+    reader.menus_error.is_none().then_some(keys.menus)
+}
+
 /// Reads a settings file. If that fails, the result is unusable, and contains the error. A missing
 /// file is the same as an empty one, unless `--config` named it.
 fn read_file(path: PathBuf, options: &ConfigOptions) -> SettingsFile {
@@ -284,13 +296,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
         Ok(document) => document,
         Err(error) => return SettingsFile::unusable(path, toml_error(&error, text)),
     };
-    let mut reader = Reader {
-        text,
-        folder: path.parent().unwrap_or(path),
-        is_own: is_users_own(path),
-        problems: Vec::new(),
-        menus_error: None,
-    };
+    let mut reader = Reader::new(path, text);
     let mut keys = KeyValues::default();
     reader.read_table(document.as_table(), &KEYS, &mut keys);
     let mut settings = LoadedSettings {
@@ -325,7 +331,17 @@ struct Reader<'t> {
     menus_error: Option<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    fn new(path: &'t Path, text: &'t str) -> Reader<'t> {
+        Reader {
+            text,
+            folder: path.parent().unwrap_or(path),
+            is_own: is_users_own(path),
+            problems: Vec::new(),
+            menus_error: None,
+        }
+    }
+
     /// Reads the values of a table into `target`, and reports invalid and unknown keys.
     fn read_table<T>(&mut self, table: &Table, keys: &[SettingsKey<T>], target: &mut T) {
         for (name, item) in table.iter() {

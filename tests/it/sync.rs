@@ -210,6 +210,24 @@ fn a_prompt_that_is_saved_while_the_server_runs_is_in_the_menu() {
     assert_contains(&check.stdout, "- 1 prompt: notes");
 }
 
+#[test]
+fn a_running_server_fills_only_the_menus_that_the_settings_file_names_now() {
+    let mut user = user();
+    user.words("sync codex claude-code --yes");
+    user.put(format!("{PROMPTS}/first.md"), "Before the start.");
+    user.shake_hands(LEGACY);
+    await_file(&user.path(".claude/skills/first/SKILL.md")); // codex comes before
+    user.words("uninstall codex --yes");
+    user.words("sync --only s* --yes");
+    user.put(format!("{PROMPTS}/other.md"), "Not selected.");
+    user.put(format!("{PROMPTS}/saved.md"), "While it runs.");
+    await_file(&user.path(".claude/skills/saved/SKILL.md"));
+    user.finish();
+    assert!(!user.path(".codex/skills/saved").exists());
+    assert!(!user.path(".claude/skills/other").exists());
+    assert!(!user.path(".claude/skills/notes").exists());
+}
+
 /// Waits until a file is there.
 fn await_file(path: &Path) {
     let folder = path.ancestors().nth(2).unwrap();

@@ -1,9 +1,9 @@
 //! Adds and updates entries in agents' menus while the server runs.
 
-use crate::agents::MenuLocation;
+use crate::agents::{MenuLocation, System};
 use crate::cli::agent_names::system;
 use crate::cli::config;
-use crate::cli::source_options::PromptSource;
+use crate::cli::source_options::{ConfigOptions, PromptSource};
 use crate::doctor::EXAMINED_VARIABLE;
 use crate::library::Library;
 use crate::lock::lock;
@@ -18,13 +18,21 @@ use std::thread;
 /// and writes nothing while a source can't be read.
 pub(super) struct MenuKeeper {
     library: Arc<Library>,
-    settings: MenuSettings,
+    /// Selects the settings file, which is read again before each update: `uninstall` and `sync`
+    /// may have changed it.
+    config: ConfigOptions,
     library_id: String,
-    /// The menus to keep.
-    locations: Vec<MenuLocation>,
-    /// The prompts of the last update without errors, so that a change of something else, such as
+    system: System,
+    /// The entries of the last update without errors, so that a change of something else, such as
     /// the text of a prompt, doesn't read all menus again.
-    last_prompts: Mutex<Option<MenuPrompts>>,
+    last_entries: Mutex<Option<Entries>>,
+}
+
+/// The entries that menus should have.
+#[derive(PartialEq)]
+struct Entries {
+    settings: MenuSettings,
+    prompts: MenuPrompts,
 }
 
 impl MenuKeeper {
@@ -35,46 +43,48 @@ impl MenuKeeper {
         if is_examined || source.settings.menus.agents.is_empty() {
             return None;
         }
-        let settings = source.settings.menus.clone();
-        let system = system().ok()?;
-        let mut locations = Vec::new();
-        for agent in &settings.agents {
-            locations.extend(MenuLocation::of(agent, &system));
-        }
         Some(MenuKeeper {
             library: Arc::clone(library),
-            settings,
+            config: source.config.clone(),
             library_id: library_id(&config::path(&source.config)?),
-            locations,
-            last_prompts: Mutex::new(None),
+            system: system().ok()?,
+            last_entries: Mutex::new(None),
         })
     }
 
-    /// Adds and updates entries, if any prompt has changed since the last update.
+    /// Adds and updates entries, if any prompt or setting has changed since the last update. Writes
+    /// nothing if the settings have an error.
     fn update(&self) {
         // The lock comes first: of two threads, the later one must not have the older view.
-        let mut last_prompts = lock(&self.last_prompts);
-        let prompts = self.settings.prompts(&self.library.view());
-        if !prompts.is_complete || last_prompts.as_ref() == Some(&prompts) {
+        let mut last_entries = lock(&self.last_entries);
+        let Some(settings) = config::menus(&self.config) else {
+            return;
+        };
+        let prompts = settings.prompts(&self.library.view());
+        let entries = Entries { settings, prompts };
+        if !entries.prompts.is_complete || last_entries.as_ref() == Some(&entries) {
             return;
         }
         let mut is_done = true;
-        for location in &self.locations {
-            is_done &= self.update_menu(location, &prompts);
+        for agent in &entries.settings.agents {
+            if let Some(location) = MenuLocation::of(agent, &self.system) {
+                is_done &= self.update_menu(location, &entries);
+            }
         }
-        *last_prompts = is_done.then_some(prompts);
+        *last_entries = is_done.then_some(entries);
     }
 
     /// Adds and updates the entries of an agent, unless the agent is gone. Returns whether there were
     /// no errors.
-    fn update_menu(&self, location: &MenuLocation, prompts: &MenuPrompts) -> bool {
+    fn update_menu(&self, location: MenuLocation, entries: &Entries) -> bool {
         if !location.is_agent_here() {
             return true;
         }
-        let plan = match self
+        let agent = location.agent.name;
+        let plan = entries
             .settings
-            .plan(location.clone(), prompts, &self.library_id)
-        {
+            .plan(location, &entries.prompts, &self.library_id);
+        let plan = match plan {
             Ok(plan) => plan,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -83,7 +93,6 @@ impl MenuKeeper {
         };
         let result = plan.without_removals().apply();
         if result.written > 0 {
-            let agent = location.agent.name;
             tracing::info!(agent, written = result.written, "updated the menu");
         }
         for error in &result.errors {
