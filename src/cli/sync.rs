@@ -169,9 +169,8 @@ impl MenuChanges {
             bail!("{error}");
         }
         let library = library_id(&path);
-        let view = source.library().view();
-        let prompts = settings.prompts(&view);
-        let mut problems: Vec<String> = view.problems().iter().map(ToString::to_string).collect();
+        let prompts = settings.prompts(&source.library().view());
+        let mut problems: Vec<String> = prompts.problems.iter().map(ToString::to_string).collect();
         let mut plans = Vec::new();
         for agent in agents {
             let Some(location) = MenuLocation::of(agent, system) else {

@@ -467,6 +467,18 @@ impl View {
         paths
     }
 
+    /// Returns whether a folder of the user's own prompts does not exist.
+    pub fn lacks_own_folder(&self) -> bool {
+        let mut own = self
+            .sources()
+            .filter(|source| source.about().layer == Layer::USER);
+        own.any(|source| {
+            let path = source.about().path.as_deref();
+            // The address of a database is not absolute.
+            path.is_some_and(|path| path.is_absolute() && !path.exists())
+        })
+    }
+
     /// Returns the prompt in a file. `path` is absolute, and may be outside the library. In that
     /// case, the format is guessed from the path, e.g. for `.claude/commands/x.md`.
     ///

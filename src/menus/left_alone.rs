@@ -48,6 +48,10 @@ pub(super) enum Kept {
     NewerVersion,
     /// It belongs to the prompts of another `config.toml`.
     OtherLibrary,
+    /// Its prompt can't be read.
+    Broken,
+    /// Its prompt may be in a folder that does not exist now.
+    NoFolder,
 }
 
 /// A sentence for the user, in two parts.
@@ -119,6 +123,14 @@ impl Kept {
             Kept::OtherLibrary => (
                 "it belongs to another config.toml",
                 "run `prompt-expander sync --config` with that file, or delete the entry",
+            ),
+            Kept::Broken => (
+                "its prompt cannot be read",
+                "run `prompt-expander check`, and repair the prompt",
+            ),
+            Kept::NoFolder => (
+                "its prompt may be in your folder of prompts, which does not exist",
+                "create the folder, even if it stays empty, or delete the entry",
             ),
         };
         Explanation {

@@ -7,6 +7,7 @@ use super::text::{NamedPrompt, entry_text, is_safe_in_body};
 use crate::agents::{Menu, MenuLocation};
 use crate::prompt::{Diagnostic, fold_name, skill_names};
 use std::collections::HashSet;
+use std::mem;
 
 /// What to write and to remove so that an agent's menu has exactly the entries that it should have.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub(super) struct EntryWrite {
 #[derive(Debug)]
 pub(super) struct EntryRemoval {
     pub(super) name: String,
+    /// The name of the prompt that the entry was written for.
+    prompt: String,
     pub(super) old_text: String,
 }
 
@@ -68,8 +71,9 @@ impl MenuSettings {
         if !self.agents.contains(&location.agent) {
             return MenuPlan::new(location, &[], library);
         }
-        let plan = MenuPlan::new(location, &prompts.prompts, library)?;
-        if prompts.is_complete {
+        let mut plan = MenuPlan::new(location, &prompts.prompts, library)?;
+        if prompts.problems.is_empty() {
+            plan.keep_uncertain(prompts);
             return Ok(plan);
         }
         Ok(MenuPlan {
@@ -223,11 +227,22 @@ impl MenuPlan {
             match existing.entry(name) {
                 Existing::Ours(ours) => self.removals.push(EntryRemoval {
                     name: name.clone(),
+                    prompt: ours.mark.prompt,
                     old_text: ours.text,
                 }),
                 Existing::Obstacle(why @ WhyLeft::Kept(_)) => self.leave_alone(name, why),
                 // It is the user's.
                 Existing::Obstacle(WhyLeft::Refused(_)) | Existing::Nothing => {}
+            }
+        }
+    }
+
+    /// Leaves alone the entries to remove whose prompts may only be missing now.
+    fn keep_uncertain(&mut self, prompts: &MenuPrompts) {
+        for removal in mem::take(&mut self.removals) {
+            match prompts.why_kept(&removal.prompt) {
+                Some(why) => self.leave_alone(&removal.name, WhyLeft::Kept(why)),
+                None => self.removals.push(removal),
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Selects the prompts that get an entry in agents' menus.
 
+use super::left_alone::Kept;
 use crate::agents::Agent;
 use crate::library::{Layer, View};
-use crate::prompt::{Name, Summary};
+use crate::prompt::{Diagnostic, Kind, Name, Severity, Summary};
 use crate::wording::{one_line, truncate_at_word};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// The maximum length of a description, in characters. Codex sends it to the model with each use.
@@ -36,13 +38,30 @@ pub struct MenuPrompt {
     pub file: Option<PathBuf>,
 }
 
-/// The prompts that get an entry.
+/// The prompts that get an entry, and what is known of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MenuPrompts {
     /// The prompts, sorted by name.
     pub prompts: Vec<MenuPrompt>,
-    /// Whether every source could be read, so that no prompt is missing.
-    pub is_complete: bool,
+    /// Why prompts may be missing. If there is a problem, no entry is to be removed.
+    pub problems: Vec<Diagnostic>,
+    /// The names of all prompts that could be read, also of those without an entry.
+    readable: HashSet<String>,
+    /// The names of the prompts that could not be read.
+    broken: HashSet<String>,
+    /// Whether a folder of the user's prompts does not exist, e.g. because a disk is not there.
+    lacks_folder: bool,
+}
+
+impl MenuPrompts {
+    /// Returns why an entry for the prompt of this name stays, although it is not to be written.
+    pub(super) fn why_kept(&self, name: &str) -> Option<Kept> {
+        if self.broken.contains(name) {
+            return Some(Kept::Broken);
+        }
+        let may_be_missing = self.lacks_folder && !self.readable.contains(name);
+        may_be_missing.then_some(Kept::NoFolder)
+    }
 }
 
 impl MenuSettings {
@@ -52,24 +71,32 @@ impl MenuSettings {
     /// project's prompts never get one, because the menus are the same in all projects; neither do
     /// those in agents' folders, which an agent shows itself, nor broken files and unedited drafts.
     pub fn prompts(&self, view: &View) -> MenuPrompts {
-        let mut selection = view.clone().without_project().select(None, None);
-        let mut prompts = Vec::new();
+        let view = view.clone().without_project();
+        let mut menu_prompts = MenuPrompts {
+            problems: problems_that_hide_prompts(&view),
+            lacks_folder: view.lacks_own_folder(),
+            ..MenuPrompts::default()
+        };
+        let mut selection = view.select(None, None);
         for (found, summary, _) in selection.read() {
+            menu_prompts.readable.insert(found.name.to_string());
             let is_hidden = summary.is_unedited_draft || summary.forbids_menu;
             if is_hidden || !self.selects(found.layer, &found.name) {
                 continue;
             }
-            prompts.push(MenuPrompt {
+            menu_prompts.prompts.push(MenuPrompt {
                 name: found.name.clone(),
                 description: description(&found.name, found.layer, &summary),
                 argument_hint: argument_hint(&summary),
                 file: found.location().file,
             });
         }
-        MenuPrompts {
-            prompts,
-            is_complete: view.problems().is_empty(),
-        }
+        let broken = selection
+            .problems
+            .into_iter()
+            .filter_map(|problem| problem.name);
+        menu_prompts.broken = broken.map(|name| name.to_string()).collect();
+        menu_prompts
     }
 
     /// Returns whether a prompt of this layer and name may get an entry.
@@ -81,6 +108,15 @@ impl MenuSettings {
         };
         is_in_layer && self.only.as_deref().is_none_or(|only| matches(only, name))
     }
+}
+
+/// Returns the problems of the list that may hide prompts. Two files with the same name hide none.
+fn problems_that_hide_prompts(view: &View) -> Vec<Diagnostic> {
+    let mut problems = view.list().problems;
+    problems.retain(|problem| {
+        problem.severity() != Severity::Hint && problem.kind != Kind::NameCollision
+    });
+    problems
 }
 
 /// Returns whether the whole name matches a pattern, in which `*` stands for any text.

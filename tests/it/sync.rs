@@ -176,6 +176,49 @@ fn nothing_is_to_be_removed_while_prompts_cannot_be_read() {
     assert!(!examined.contains("its own menu"), "{examined}");
 }
 
+#[cfg(unix)]
+#[test]
+fn an_entry_stays_while_its_prompt_may_only_be_missing_now() {
+    use std::os::unix::fs::symlink;
+    let cases: [(&str, fn(&Client), &str); 4] = [
+        (
+            "broken file",
+            |user| {
+                user.put(format!("{PROMPTS}/notes.md"), "---\ntitle: x\n");
+            },
+            "its prompt cannot be read",
+        ),
+        (
+            "not UTF-8",
+            |user| {
+                fs::write(user.path(format!("{PROMPTS}/notes.md")), b"\xff").unwrap();
+            },
+            "its prompt cannot be read",
+        ),
+        (
+            "folder that leads nowhere",
+            |user| {
+                fs::remove_file(user.path(format!("{PROMPTS}/notes.md"))).unwrap();
+                symlink("nowhere", user.path(format!("{PROMPTS}/more"))).unwrap();
+            },
+            "more: ",
+        ),
+        (
+            "no prompts folder",
+            |user| fs::rename(user.path(PROMPTS), user.path("moved")).unwrap(),
+            "your folder of prompts, which does not exist",
+        ),
+    ];
+    for (case, spoil, want) in cases {
+        let user = user();
+        user.words("sync codex --yes");
+        spoil(&user);
+        let ran = user.words("sync --yes");
+        assert!(user.path(NOTES).exists(), "{case}: {ran:?}");
+        assert_contains(&ran.stderr, want);
+    }
+}
+
 #[test]
 fn an_entry_that_could_not_be_written_is_tried_again() {
     let mut user = user();

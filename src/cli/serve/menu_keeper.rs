@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Adds and updates the entries of the agents in `menus` of the settings file. Never removes one,
-/// and writes nothing while a source can't be read.
+/// and writes nothing while prompts may be missing.
 pub(super) struct MenuKeeper {
     library: Arc<Library>,
     /// Selects the settings file, which is read again before each update: `uninstall` and `sync`
@@ -62,7 +62,7 @@ impl MenuKeeper {
         };
         let prompts = settings.prompts(&self.library.view());
         let entries = Entries { settings, prompts };
-        if !entries.prompts.is_complete || last_entries.as_ref() == Some(&entries) {
+        if !entries.prompts.problems.is_empty() || last_entries.as_ref() == Some(&entries) {
             return;
         }
         let mut is_done = true;
