@@ -20,7 +20,7 @@ use super::{
     redacting_parser::RedactingParser,
     team_connection,
 };
-use crate::agents::{AGENTS, Agent};
+use crate::agents::{AGENTS, Agent, PROMPTS_VARIABLE};
 use crate::menus::MenuSettings;
 use crate::prompt::similar::closest;
 use crate::prompt::{Diagnostic, Format, Position};
@@ -232,11 +232,19 @@ pub(super) fn load(source: &mut PromptSource) {
         Some(path) => read_file(path, &source.config),
         None => SettingsFile::default(),
     };
+    source.folders.merge_environment();
     let has_other_prompts = !source.folders.prompts.is_empty();
     source.folders.merge(file.folders);
     source.settings = file.settings;
     if has_other_prompts {
-        source.settings.menus = MenuSettings::default(); // they are for the prompts of the settings
+        source.settings.menus = MenuSettings::default();
+        source.settings.menus_error = Some(Diagnostic::invalid(
+            format!(
+                "menus are for the prompts of the settings file, which `--prompts` or \
+                 `{PROMPTS_VARIABLE}` replaces"
+            ),
+            "leave out the option, or unset the variable",
+        ));
     }
     source
         .settings

@@ -73,8 +73,7 @@ pub(super) struct LoadedSettings {
     pub(super) serve: Serve,
     /// Which agents' menus get entries for prompts.
     pub(super) menus: MenuSettings,
-    /// The error in the settings of menus, if there is one. Then it is unknown which entries to
-    /// remove.
+    /// Why the settings of menus can't be used, if so. Then it is unknown which entries to remove.
     pub(super) menus_error: Option<Diagnostic>,
     /// Which projects the user trusts; `None` without a settings file.
     pub(super) trust: Option<Arc<Trust>>,
@@ -144,14 +143,16 @@ fn has_common_options(command: &ArgMatches) -> bool {
 }
 
 impl Folders {
-    /// Merges the environment and the settings file into the options.
-    ///
-    /// `--prompts` takes precedence over the environment variable PROMPT_EXPANDER_PROMPTS, which
-    /// takes precedence over the settings file.
-    pub(super) fn merge(&mut self, settings: Folders) {
+    /// Uses the folders in the environment variable PROMPT_EXPANDER_PROMPTS, unless `--prompts` was
+    /// passed.
+    pub(super) fn merge_environment(&mut self) {
         if self.prompts.is_empty() {
             self.prompts = user_folders::prompts();
         }
+    }
+
+    /// Merges the settings file into the options, and into what comes from the environment.
+    pub(super) fn merge(&mut self, settings: Folders) {
         if self.prompts.is_empty() {
             self.prompts = settings.prompts;
         }

@@ -283,6 +283,33 @@ fn await_file(path: &Path) {
 }
 
 #[test]
+fn a_variable_with_other_prompts_changes_no_menu() {
+    let user = user();
+    user.words("sync codex --yes");
+    let config = user.text(CONFIG);
+    user.put("other/other.md", "Other.");
+    let mut user = user.variable("PROMPT_EXPANDER_PROMPTS", "other");
+    for (line, code) in [
+        ("sync --yes", 1),
+        ("sync codex --yes", 1),
+        ("install codex --yes", 0),
+        ("uninstall codex --yes", 0),
+    ] {
+        let ran = user.words(line);
+        assert_contains(&ran.stderr, "`PROMPT_EXPANDER_PROMPTS` replaces");
+        assert_eq!(ran.status.code(), Some(code), "{line}: {ran:?}");
+        assert!(user.path(NOTES).exists(), "{line}");
+        assert_eq!(user.text(CONFIG), config, "{line}");
+    }
+    let examined = user.words("doctor codex --verbose").stdout;
+    assert!(!examined.contains("its own menu"), "{examined}");
+    user.shake_hands(LEGACY);
+    user.names();
+    user.finish();
+    assert!(!user.path(".codex/skills/other").exists());
+}
+
+#[test]
 fn a_server_with_other_prompts_writes_no_entries() {
     let user = user().arguments(["--prompts", "prompts"]);
     user.put(CONFIG, "menus = [\"codex\"]\n");
