@@ -148,6 +148,8 @@ pub(super) struct MenuChanges {
     settings_file: Option<ConfigFile>,
     /// Why menus can't be read, or prompts may be missing.
     problems: Vec<String>,
+    /// Why menus can't be read that are to be emptied, because they are no longer in the settings.
+    not_emptied: Vec<String>,
 }
 
 impl MenuChanges {
@@ -171,16 +173,19 @@ impl MenuChanges {
         let library = library_id(&path);
         let prompts = settings.prompts(&source.library().view());
         let mut problems: Vec<String> = prompts.problems.iter().map(ToString::to_string).collect();
+        let mut not_emptied = Vec::new();
         let mut plans = Vec::new();
         for agent in agents {
             let Some(location) = MenuLocation::of(agent, system) else {
                 continue;
             };
             let is_selected = settings.agents.contains(agent);
+            let was_selected = source.settings.menus.agents.contains(agent);
             match settings.plan(location, &prompts, &library) {
                 Ok(plan) if is_selected || !plan.is_empty() => plans.push(plan),
                 Err(error) if is_selected => problems.push(error.to_string()),
-                // The user need not repair the menu of an agent that is not selected.
+                Err(error) if was_selected => not_emptied.push(error.to_string()),
+                // The user need not repair the menu of an agent that was never selected.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -190,6 +195,7 @@ impl MenuChanges {
             plans,
             settings_file: file.is_edited().then_some(file),
             problems,
+            not_emptied,
         })
     }
 
@@ -206,12 +212,13 @@ impl MenuChanges {
 
     /// Returns whether a menu can't be read, or prompts may be missing.
     fn has_failed(&self) -> bool {
-        !self.problems.is_empty()
+        !self.problems.is_empty() || !self.not_emptied.is_empty()
     }
 
     /// Reports why menus and names are left alone.
     pub(super) fn report_left_alone(&self, reporter: &Reporter) {
         reporter.warn_all(&self.problems);
+        reporter.warn_all(&self.not_emptied);
         for plan in &self.plans {
             for warning in plan.warnings() {
                 if warning.severity() == Severity::Hint {
@@ -255,7 +262,7 @@ impl MenuChanges {
     }
 
     /// Writes the settings file, and then the entries, and says what was done. Returns whether
-    /// everything was written.
+    /// everything was written, and each menu to empty could be read.
     ///
     /// # Errors
     /// Fails if the settings file can't be written. Then nothing else is.
@@ -265,7 +272,7 @@ impl MenuChanges {
         }
         let mut written = 0;
         let mut removed = 0;
-        let mut is_done = true;
+        let mut is_done = self.not_emptied.is_empty();
         for plan in &self.plans {
             let result = plan.apply();
             written += result.written;

@@ -343,6 +343,17 @@ fn install_fills_the_menu_and_uninstall_empties_it() {
 }
 
 #[test]
+fn uninstall_fails_if_it_cannot_read_the_menu_that_it_should_empty() {
+    let user = user();
+    user.words("install codex --yes");
+    fs::rename(user.path(".codex/skills"), user.path("moved")).unwrap();
+    user.put(".codex/skills", "A file.");
+    let ran = user.words("uninstall codex --yes");
+    assert_contains(&ran.stderr, ".codex/skills: it cannot be read");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+}
+
+#[test]
 fn an_entry_in_the_folder_of_commands_is_not_a_prompt() {
     let user = user();
     user.words("sync opencode --yes");
