@@ -1,6 +1,6 @@
 //! Writes and removes the entries of a menu.
 
-use super::existing::has_text;
+use super::existing::{has_text, link_kind};
 use super::plan::{EntryRemoval, EntryWrite, MenuPlan};
 use crate::agents::MenuLayout;
 use crate::prompt::{Diagnostic, Kind};
@@ -56,6 +56,7 @@ impl MenuPlan {
     /// Writes the files of an entry. The Markdown file comes last, so that the mark is there only
     /// if everything is.
     fn write(&self, write: &EntryWrite) -> Result<(), EntryError> {
+        self.check_folders(&write.name)?;
         let path = self.location.entry_path(&write.name);
         let entry_folder = path.parent().unwrap_or(&path);
         for (relative_path, text) in self.location.menu.further_files {
@@ -70,6 +71,7 @@ impl MenuPlan {
     /// Removes the files of an entry, and its folder if nothing else is in it. The Markdown file
     /// goes last, because it has the mark. Succeeds if another process has just removed them.
     fn remove(&self, removal: &EntryRemoval) -> Result<(), EntryError> {
+        self.check_folders(&removal.name)?;
         let path = self.location.entry_path(&removal.name);
         if path.symlink_metadata().is_ok() {
             check_text(&path, &removal.old_text)?;
@@ -89,6 +91,20 @@ impl MenuPlan {
         Ok(())
     }
 
+    /// Fails if the menu's folder or one of the entry's has become a symlink since it was read, e.g.
+    /// while the user was asked.
+    fn check_folders(&self, name: &str) -> Result<(), EntryError> {
+        let path = self.location.entry_path(name);
+        let entry_folder = path.parent().unwrap_or(&path);
+        check_folder(&self.location.folder)?;
+        check_folder(entry_folder)?;
+        for (relative_path, _) in self.location.menu.further_files {
+            let file = entry_folder.join(relative_path);
+            check_folder(file.parent().unwrap_or(entry_folder))?;
+        }
+        Ok(())
+    }
+
     fn diagnostic(&self, name: &str, error: &EntryError) -> Diagnostic {
         let (message, fix) = match error {
             EntryError::Changed => (
@@ -102,6 +118,14 @@ impl MenuPlan {
         };
         let path = self.location.entry_path(name);
         Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
+    }
+}
+
+/// Fails if something else than a folder is there, such as a symlink.
+fn check_folder(path: &Path) -> Result<(), EntryError> {
+    match link_kind(path) {
+        Some(kind) if !kind.is_dir() => Err(EntryError::Changed),
+        _ => Ok(()),
     }
 }
 

@@ -314,7 +314,7 @@ fn link_metadata(path: &Path) -> io::Result<Option<Metadata>> {
 }
 
 /// Returns what kind of file is there, or `None` if nothing is, or if that can't be found out.
-fn link_kind(path: &Path) -> Option<FileType> {
+pub(super) fn link_kind(path: &Path) -> Option<FileType> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some(metadata.file_type())
 }

@@ -345,6 +345,28 @@ fn nothing_is_written_or_removed_through_a_symlink() {
     assert!(home.error().contains("symlink"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_becomes_a_symlink_after_the_plan_is_not_followed() {
+    for link in [".codex/skills", ".codex/skills/a", ".codex/skills/a/agents"] {
+        let home = Home::new("codex");
+        home.sync(&["a"]);
+        let changed = MenuPrompt {
+            description: "Other".to_owned(),
+            ..prompt("a")
+        };
+        let update = MenuPlan::new(home.location(), &[changed], "library0").unwrap();
+        let plans = [home.plan(&[]), update];
+        fs::rename(home.at(link), home.at("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(home.at("elsewhere"), home.at(link)).unwrap();
+        let files = home.files();
+        for plan in plans {
+            assert_eq!(plan.apply().errors.len(), 1, "{link}");
+        }
+        assert_eq!(home.files(), files, "{link}");
+    }
+}
+
 #[test]
 fn a_folder_that_is_a_file_is_an_error() {
     let home = Home::new("codex");
