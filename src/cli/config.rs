@@ -38,7 +38,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "openapi")]
 use std::sync::Arc;
-use toml_edit::{Document, DocumentMut, Item, Table};
+use toml_edit::{Document, DocumentMut, Item, Key, Table};
 
 /// A key of the settings file, or of a table in it. Its value is stored in a `T`.
 struct SettingsKey<T: 'static> {
@@ -127,7 +127,7 @@ const KEYS: [SettingsKey<KeyValues>; 21] = [
         Ok(())
     }),
     key(MENUS_ONLY, NO_OPTION, |keys, value| {
-        keys.menus.only = Some(value.string()?);
+        keys.menus.only = Some(value.text()?);
         Ok(())
     }),
     key(TEAM, "team", |keys, value| {
@@ -259,8 +259,7 @@ pub(super) fn menus(options: &ConfigOptions) -> Option<MenuSettings> {
     let text = read_text(&path).ok()?;
     let document = Document::parse(text.as_str()).ok()?;
     let mut reader = Reader::new(&path, &text);
-    let mut keys = KeyValues::default();
-    reader.read_table(document.as_table(), &KEYS, &mut keys);
+    let keys = reader.read_keys(document.as_table());
     reader.menus_error.is_none().then_some(keys.menus)
 }
 
@@ -305,8 +304,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
         Err(error) => return SettingsFile::unusable(path, toml_error(&error, text)),
     };
     let mut reader = Reader::new(path, text);
-    let mut keys = KeyValues::default();
-    reader.read_table(document.as_table(), &KEYS, &mut keys);
+    let keys = reader.read_keys(document.as_table());
     let mut settings = LoadedSettings {
         serve: keys.serve,
         menus: keys.menus,
@@ -350,6 +348,19 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Reads the top-level keys. An error in the settings of menus includes those in a table, where
+    /// they have no effect.
+    fn read_keys(&mut self, table: &Table) -> KeyValues {
+        let mut keys = KeyValues::default();
+        self.read_table(table, &KEYS, &mut keys);
+        let misplaced_key = table.iter().find_map(|(_, item)| menus_key_in(item));
+        if let Some(key) = misplaced_key {
+            let message = format!("{} is in a table", in_backticks(key.get()));
+            self.menus_error = Some(self.diagnostic(key.span(), message, MOVE_UP));
+        }
+        keys
+    }
+
     /// Reads the values of a table into `target`, and reports invalid and unknown keys.
     fn read_table<T>(&mut self, table: &Table, keys: &[SettingsKey<T>], target: &mut T) {
         for (name, item) in table.iter() {
@@ -363,10 +374,7 @@ impl<'t> Reader<'t> {
                 folder: self.folder,
             };
             if let Err(message) = (key.set)(target, &value) {
-                self.report(item.span(), message, "correct it, or delete the line");
-                if [MENUS, MENUS_ALL, MENUS_ONLY].contains(&name) {
-                    self.menus_error = self.problems.last().cloned();
-                }
+                self.report_key(name, item.span(), message, "correct it, or delete the line");
             }
         }
     }
@@ -386,13 +394,13 @@ impl<'t> Reader<'t> {
                 in_backticks(name)
             );
             let fix = "write it into your own settings file, in your configuration folder";
-            self.report(span, message, fix);
+            self.report_key(name, span, message, fix);
             return None;
         }
         let key = keys.iter().find(|key| key.name == name);
         if key.is_none() {
             let message = format!("there is no key {}", in_backticks(name));
-            self.report(span, message, &fix_for_unknown_key(name, keys));
+            self.report_key(name, span, message, &fix_for_unknown_key(name, keys));
         }
         key
     }
@@ -436,15 +444,52 @@ impl<'t> Reader<'t> {
         documents
     }
 
+    /// Reports a problem with a key, which may be one of menus.
+    fn report_key(&mut self, name: &str, span: Option<Range<usize>>, message: String, fix: &str) {
+        self.report(span, message, fix);
+        if name.starts_with(MENUS) {
+            self.menus_error = self.problems.last().cloned();
+        }
+    }
+
     fn report(&mut self, span: Option<Range<usize>>, message: String, fix: &str) {
+        let problem = self.diagnostic(span, message, fix);
+        self.problems.push(problem);
+    }
+
+    fn diagnostic(&self, span: Option<Range<usize>>, message: String, fix: &str) -> Diagnostic {
         let position = span.map(|span| Position::in_text(self.text, span.start, FIRST_LINE));
-        self.problems
-            .push(Diagnostic::error(position, message, fix));
+        Diagnostic::error(position, message, fix)
     }
 }
 
-/// Suggests the key with the most similar name, or lists all keys if none is similar.
+/// Returns a key whose name begins with `menus` in the tables that an item is, at any depth.
+fn menus_key_in(item: &Item) -> Option<&Key> {
+    if let Some(tables) = item.as_array_of_tables() {
+        return tables.iter().find_map(menus_key_in_table);
+    }
+    menus_key_in_table(item.as_table()?)
+}
+
+fn menus_key_in_table(table: &Table) -> Option<&Key> {
+    table.iter().find_map(|(name, item)| {
+        if name.starts_with(MENUS) {
+            table.key(name)
+        } else {
+            menus_key_in(item)
+        }
+    })
+}
+
+/// The fix for a top-level key that is in a table.
+const MOVE_UP: &str = "move it above the first table";
+
+/// Suggests the top level for a key that belongs there, and otherwise the key with the most similar
+/// name. Lists all keys if none is similar.
 fn fix_for_unknown_key<T>(name: &str, keys: &[SettingsKey<T>]) -> String {
+    if KEYS.iter().any(|key| key.name == name) {
+        return MOVE_UP.to_owned();
+    }
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     match closest(name, names.iter().copied()) {
         Some(similar) => format!("did you mean {}?", in_backticks(similar)),
@@ -479,6 +524,14 @@ impl KeyValue<'_> {
         match self.item.as_str() {
             Some(text) => Ok(text.to_owned()),
             None => Err(format!("{} must be one value", in_backticks(self.name))),
+        }
+    }
+
+    /// Returns a string. An integer is an error.
+    fn text(&self) -> Result<String, String> {
+        match self.item.as_str() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(format!("{} must be in quotes", in_backticks(self.name))),
         }
     }
 
@@ -693,6 +746,41 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    #[test]
+    fn a_problem_with_a_key_of_menus_anywhere_makes_the_menus_unknown() {
+        for (text, want) in [
+            (
+                "[[openapi]]\nfile = 'x'\nmenus = ['codex']",
+                "move it above the first table",
+            ),
+            (
+                "[a.b]\nmenus-only = 'x'",
+                "2:1: `menus-only` is in a table; move it above the first table",
+            ),
+            (
+                "menus = 3",
+                "1:9: `menus` must be a list of strings; correct it, or delete the line",
+            ),
+            (
+                "menus-only = 3",
+                "1:14: `menus-only` must be in quotes; correct it, or delete the line",
+            ),
+            (
+                "menus-onyl = 'x'",
+                "1:1: there is no key `menus-onyl`; did you mean `menus-only`?",
+            ),
+        ] {
+            let (file, problems) = parsed(text);
+            let error = file.settings.menus_error.as_ref().map(line_of);
+            assert!(
+                error.is_some_and(|error| error.contains(want)),
+                "{text}: {problems:?}"
+            );
+        }
+        let (file, problems) = parsed("menus = ['codex']\npromts = []");
+        assert!(file.settings.menus_error.is_none(), "{problems:?}");
     }
 
     #[test]
