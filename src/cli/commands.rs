@@ -105,7 +105,7 @@ pub(super) enum Command {
     /// the server that these agents start adds what is missing. Only files that `sync` has written
     /// and nobody has changed are replaced or removed.
     ///
-    /// The menus of Gemini CLI and other agents show the MCP prompts of the server already.
+    /// It writes nothing for Gemini CLI, whose menu shows the MCP prompts of the server.
     #[command(after_help = sync::EXAMPLES)]
     Sync(sync::Sync),
     /// List your prompts, or search them
@@ -312,8 +312,8 @@ pub(super) enum Command {
     /// Join your team's server, show your status, or leave it
     ///
     /// A team's server has prompts that all members use and change. Your own prompts override them.
-    /// `join` and `leave` change only your settings: `config.toml`, and the file `team-token` next
-    /// to it.
+    /// `join` and `leave` change only your own files: `config.toml`, the file `team-token` next to
+    /// it, and the cache.
     #[cfg(feature = "openapi")]
     #[command(subcommand, after_help = team::EXAMPLES)]
     Team(team::TeamCommand),

@@ -53,7 +53,7 @@ pub(super) struct Install {
     /// (gemini, qwen)
     #[arg(long, requires = "target")]
     no_trust: bool,
-    /// Don't put your prompts into the agents' own menus, as `sync` does
+    /// Leave the agents' own menus as they are
     #[arg(long, requires = "target")]
     no_menu: bool,
     #[command(flatten)]

@@ -20,7 +20,7 @@ Examples:
   prompt-expander sync codex claude-code   show what would be written, and ask
   prompt-expander sync                     update the menus of these agents
   prompt-expander sync --only 'git/*'      only these prompts from now on
-  prompt-expander sync --check             end with 1 if a menu is out of date";
+  prompt-expander sync --check             exit with status 1 if a menu is out of date";
 
 /// The pattern that selects all prompts, so that the settings need none.
 const ANY_NAME: &str = "*";
@@ -39,7 +39,7 @@ pub(super) struct Sync {
     /// Only show the prompts whose names match this pattern, from now on; `*` stands for any text
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
-    /// Write nothing, and end with 1 if a menu or `config.toml` would change
+    /// Write nothing, and exit with status 1 if a menu or `config.toml` would change
     #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
     check: bool,
     /// Show what would change, and write nothing

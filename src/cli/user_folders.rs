@@ -18,7 +18,7 @@ use std::path::{self, Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
 /// Environment variables that name a folder, with their defaults relative to the home directory.
-const VARIABLES: [(&str, &str); 7] = [
+const VARIABLES: [(&str, &str); 10] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
     ("XDG_STATE_HOME", ".local/state"),
@@ -26,6 +26,9 @@ const VARIABLES: [(&str, &str); 7] = [
     ("CODEX_HOME", ".codex"),
     ("CLAUDE_CONFIG_DIR", ".claude"),
     ("GEMINI_CLI_HOME", ""), // the home directory itself
+    ("QWEN_HOME", ".qwen"),
+    ("COPILOT_HOME", ".copilot"),
+    ("PI_CODING_AGENT_DIR", ".pi/agent"),
 ];
 
 /// The key in `config.toml` that lists the trusted repositories.

@@ -264,6 +264,9 @@ impl Client {
             .env_remove("CODEX_HOME")
             .env_remove("CLAUDE_CONFIG_DIR")
             .env_remove("GEMINI_CLI_HOME");
+        for variable in ["QWEN_HOME", "COPILOT_HOME", "PI_CODING_AGENT_DIR"] {
+            command.env_remove(variable);
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -400,6 +400,7 @@ fn in_clone(repository: bool) -> Client {
         ("prompts/theirs.md", "Theirs."),
         (".cfg/prompt-expander/prompts/theirs.md", "Theirs."),
         (".claude/commands/theirs.md", "Theirs."),
+        (".qwen/commands/theirs.md", "Theirs."),
         (".config/prompt-expander/prompts/theirs.md", "Theirs."),
         (
             ".cfg/prompt-expander/config.toml",
@@ -427,6 +428,7 @@ fn a_folder_that_a_variable_names_in_a_clone_needs_trust() {
         ("PROMPT_EXPANDER_PROMPTS", "/proc/self/cwd/prompts"),
         ("XDG_CONFIG_HOME", "/proc/self/cwd/.cfg"),
         ("CLAUDE_CONFIG_DIR", ".claude"),
+        ("QWEN_HOME", ".qwen"),
         ("HOME", "/proc/self/cwd"),
         ("HOME", "/usr/../proc/self/cwd"),
     ] {
