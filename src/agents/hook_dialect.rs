@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 pub struct SubmittedMessage {
     /// The message as the user typed it.
     pub text: String,
-    /// What the model gets if the hook doesn't answer: `text`, or what the agent has made of it. For
-    /// an entry of ours in a menu, only what precedes its text.
-    text_for_model: String,
+    /// What the agent has made of `text` for the model. `None` if the model gets `text` itself, which
+    /// may be long. For an entry of ours in a menu, only what precedes its text.
+    text_for_model: Option<String>,
     /// What follows the text of an entry of ours, which the hook replaces.
     text_after_entry: Option<String>,
     /// The agent's working directory, if the event contains it.
@@ -33,42 +33,43 @@ impl Hook {
     /// Parses the JSON that the agent passes to its hook. Returns `None` if it is invalid or
     /// another kind of event.
     pub fn parse_event(&self, json: &str) -> Option<SubmittedMessage> {
-        let event: Value = input::parse_json(json).ok()?;
-        let text = self.typed_text(&event)?;
-        let text_for_model = event["transformedPrompt"].as_str().unwrap_or(text);
+        let mut event: Value = input::parse_json(json).ok()?;
+        let text_key = self.typed_text_key(&event)?;
+        let text_for_model = event["transformedPrompt"].as_str().map(str::to_owned);
         let working_directory = event["cwd"].as_str().map(str::to_owned);
-        if self.dialect == HookDialect::CopilotCli
+        if let Some(text_for_model) = &text_for_model
             && let Some(entry) = SkillEntry::find(text_for_model)
         {
             return Some(SubmittedMessage {
                 text: entry.command.to_owned(),
-                text_for_model: entry.before.to_owned(),
+                text_for_model: Some(entry.before.to_owned()),
                 text_after_entry: Some(entry.after.to_owned()),
                 working_directory,
             });
         }
+        // It is taken, not copied, because it may be long.
+        let Value::String(text) = event[text_key].take() else {
+            return None;
+        };
         Some(SubmittedMessage {
-            text: text.to_owned(),
-            text_for_model: text_for_model.to_owned(),
+            text,
+            text_for_model,
             text_after_entry: None,
             working_directory,
         })
     }
 
-    /// Returns what the user typed, or `None` if the event is of another kind.
-    fn typed_text<'e>(&self, event: &'e Value) -> Option<&'e str> {
-        let text = match self.dialect {
+    /// Returns the key of what the user typed, or `None` if the event is of another kind.
+    fn typed_text_key(&self, event: &Value) -> Option<&'static str> {
+        match self.dialect {
             HookDialect::ClaudeCode if event["hook_event_name"] == self.event => {
-                typed_text_of_qwen(event)
+                Some(typed_text_key_of_qwen(event))
             }
             // The event has no name. Other events have no such key.
-            HookDialect::CopilotCli if event.get("transformedPrompt").is_some() => {
-                event.get("prompt")
-            }
-            HookDialect::Pi if event["type"] == self.event => event.get("text"),
+            HookDialect::CopilotCli if event.get("transformedPrompt").is_some() => Some("prompt"),
+            HookDialect::Pi if event["type"] == self.event => Some("text"),
             _ => None,
-        };
-        text?.as_str()
+        }
     }
 
     /// Returns the event that the agent would send for a message.
@@ -84,15 +85,14 @@ impl Hook {
     /// spoil it.
     pub fn answer(&self, message: &SubmittedMessage, answer: &HookAnswer) -> Option<Value> {
         let context = &answer.context;
-        let before = &message.text_for_model;
-        let with_context = match &message.text_after_entry {
-            Some(after) => format!("{before}{context}{after}"),
-            None => format!("{before}\n\n{context}"),
-        };
         match self.dialect {
-            HookDialect::CopilotCli => Some(json!({"modifiedTransformedPrompt": with_context})),
+            HookDialect::CopilotCli => {
+                let text = message.text_with_context(context);
+                Some(json!({"modifiedTransformedPrompt": text}))
+            }
             HookDialect::Pi => {
-                let text = unexpanded_by_pi(with_context, answer.calls_menu_entry)?;
+                let text = message.text_with_context(context);
+                let text = unexpanded_by_pi(text, answer.calls_menu_entry)?;
                 Some(json!({"action": "transform", "text": text}))
             }
             HookDialect::ClaudeCode => {
@@ -123,6 +123,18 @@ impl Hook {
     }
 }
 
+impl SubmittedMessage {
+    /// Returns what the model shall get: the message followed by a context, or the message in which
+    /// the context replaces the text of an entry of ours.
+    fn text_with_context(&self, context: &str) -> String {
+        let before = self.text_for_model.as_ref().unwrap_or(&self.text);
+        match &self.text_after_entry {
+            Some(after) => format!("{before}{context}{after}"),
+            None => format!("{before}\n\n{context}"),
+        }
+    }
+}
+
 /// A skill in a message of Copilot CLI whose text is the command `:NAME words`, as `sync` writes it.
 struct SkillEntry<'t> {
     before: &'t str,
@@ -150,15 +162,13 @@ impl SkillEntry<'_> {
     }
 }
 
-/// Returns what the user typed into Qwen Code: in its events, `prompt` may contain the text of a
-/// skill instead. Returns `prompt` if `submitted_prompt` has a placeholder for a pasted text, and
-/// for the other agents of this dialect.
-fn typed_text_of_qwen(event: &Value) -> Option<&Value> {
-    match event.get("submitted_prompt") {
-        Some(Value::String(text)) if !text.contains("[Pasted Content ") => {
-            event.get("submitted_prompt")
-        }
-        _ => event.get("prompt"),
+/// Returns the key of what the user typed into Qwen Code: in its events, `prompt` may contain the
+/// text of a skill instead. Returns `prompt` if `submitted_prompt` has a placeholder for a pasted
+/// text, and for the other agents of this dialect.
+fn typed_text_key_of_qwen(event: &Value) -> &'static str {
+    match &event["submitted_prompt"] {
+        Value::String(text) if !text.contains("[Pasted Content ") => "submitted_prompt",
+        _ => "prompt",
     }
 }
 

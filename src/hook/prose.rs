@@ -182,8 +182,15 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Returns whether a text contains any of the [`RARE_LINE_ENDS`].
+/// Returns whether a text contains any of the [`RARE_LINE_ENDS`]. Most messages are ASCII, which can
+/// contain only two of them: checking that first keeps long messages fast.
 fn has_rare_line_ends(text: &str) -> bool {
+    if memchr2(b'\x0b', b'\x0c', text.as_bytes()).is_some() {
+        return true;
+    }
+    if text.is_ascii() {
+        return false;
+    }
     RARE_LINE_ENDS.iter().any(|line_end| {
         let mut bytes = [0; 4];
         memmem::find(text.as_bytes(), line_end.encode_utf8(&mut bytes).as_bytes()).is_some()
