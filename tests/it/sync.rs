@@ -176,11 +176,15 @@ fn nothing_is_to_be_removed_while_prompts_cannot_be_read() {
     assert!(!examined.contains("its own menu"), "{examined}");
 }
 
+/// Makes a prompt of a user unreadable, or hides it.
+#[cfg(unix)]
+type Spoil = fn(&Client);
+
 #[cfg(unix)]
 #[test]
 fn an_entry_stays_while_its_prompt_may_only_be_missing_now() {
     use std::os::unix::fs::symlink;
-    let cases: [(&str, fn(&Client), &str); 4] = [
+    let cases: [(&str, Spoil, &str); 4] = [
         (
             "broken file",
             |user| {
