@@ -450,19 +450,19 @@ fn gates() -> Vec<Gate> {
             "hook, a prompt without a command",
             Callgrind,
             hook(Callgrind, &many, "at 10:30"),
-            1_200_000.0,
+            1_230_000.0,
         ),
         gate(
             "hook, 20 KB without a command",
             Callgrind,
             hook(Callgrind, &many, &long.repeat(2)),
-            1_700_000.0,
+            1_750_000.0,
         ),
         gate(
             "hook, a mention in 20 KB",
             Callgrind,
             hook(Callgrind, &many, &mentioned),
-            2_000_000.0,
+            2_050_000.0,
         ),
         gate(
             "hook, a command among 1,000",
