@@ -70,7 +70,7 @@ pub(super) static COPILOT: Agent = Agent {
             list-dirs login logout lsp mcp memory model move new permissions plan plugin pr
             refine remote rename research reset-allowed-tools restart resume review rewind
             rubber-duck sandbox search security-review session settings share skills statusline
-            subagents tasks terminal-setup theme update usage user version vim voice worktree",
+            tasks terminal-setup theme update usage user version vim voice worktree",
     }),
     drafts: Some(Drafts {
         is_draft_file: |folder, file| {

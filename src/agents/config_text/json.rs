@@ -662,6 +662,28 @@ mod tests {
         text.contains("/* c */ }")
     }
 
+    const LAYOUT: HookLayout = HookLayout::GROUPED;
+
+    fn is_hook_command(line: &str) -> bool {
+        line == "/p hook"
+    }
+
+    fn set_submit_hook(text: &str, handler: &Entry) -> String {
+        let syntax = JsonSyntax::Lenient;
+        set_hook(syntax, LAYOUT, text, "Submit", handler, &is_hook_command).unwrap()
+    }
+
+    fn remove_submit_hook(text: &str) -> String {
+        remove_hook(
+            JsonSyntax::Lenient,
+            LAYOUT,
+            text,
+            "Submit",
+            &is_hook_command,
+        )
+        .unwrap()
+    }
+
     proptest! {
         #[test]
         fn in_any_json_only_the_entry_changes(
@@ -717,15 +739,14 @@ mod tests {
             after in space(),
         ) {
             let text = format!("{before}{text}{after}");
-            let is_prompt_expander = |line: &str| line == "/p hook";
             let handler = Entry {
                 required: vec![("command", Some(json!("/p hook")))],
                 initial: Vec::new(),
             };
-            let changed = set_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &text, "Submit", &handler, &is_prompt_expander).unwrap();
+            let changed = set_submit_hook(&text, &handler);
             prop_assert_eq!(changed.matches("/p hook").count(), 1);
-            prop_assert_eq!(set_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &changed, "Submit", &handler, &is_prompt_expander).unwrap(), changed.as_str());
-            let removed = remove_hook(JsonSyntax::Lenient, HookLayout::GROUPED, &changed, "Submit", &is_prompt_expander).unwrap();
+            prop_assert_eq!(set_submit_hook(&changed, &handler), changed.as_str());
+            let removed = remove_submit_hook(&changed);
             prop_assert_eq!(LENIENT.parse(&removed).unwrap(), LENIENT.parse(&text).unwrap(), "{}", removed);
             if !ends_with_comment(&text) {
                 prop_assert_eq!(removed.matches(" c").count(), text.matches(" c").count(), "{}", removed);
