@@ -3,13 +3,19 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `team/prompt_cache.rs` | the cache, and when the server is asked |
+//! | `team/prompt_cache.rs` | the team's server, its cached prompts, and when the server is asked |
+//! | `team/background_refresh.rs` | the thread in which a server process keeps the cache up to date |
+//! | `team/server_state.rs` | what is known about the server |
+//! | `team/cache_folder.rs` | the cached files |
 //! | `team/prompt_list.rs` | the list of the team's prompts |
 //! | `team/api_client.rs` | requests to the server's API, and its replies |
 
 mod api_client;
+mod background_refresh;
+mod cache_folder;
 mod prompt_cache;
 mod prompt_list;
+mod server_state;
 
 use crate::library::{
     About, BoundCall, Caller, Folder, Found, Handle, Info, Join, Layer, Library, Listing, Location,

@@ -14,26 +14,20 @@
 //! server for 30 seconds.
 
 use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
+use super::cache_folder::{CacheFolder, LIST_FILE, STATE_FILE, text_file};
 use super::prompt_list::TeamList;
-use crate::library::{
-    Cache, Change, Library, MIN_STAMP_AGE, ONLY_KEY, ServiceRequest, file_error, read_file,
-};
+use super::server_state::ServerState;
+use crate::library::{Cache, MIN_STAMP_AGE, ONLY_KEY, ServiceRequest};
 use crate::lock::lock;
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
-use crate::whole_file::{FileAccess, PendingFile};
-use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// How long one call waits for the server in total. Together with everything else, a call or a hook
 /// then takes at most 300 ms. Debug builds, which the tests use, are slower.
@@ -50,41 +44,25 @@ const BACKOFF_SECONDS: u64 = 30;
 /// doesn't lose much time either, and notices at once that the server is back.
 const QUICK_FAILURE: Duration = MAX_WAIT.checked_div(3).unwrap();
 
-/// How old the list may be while a client is notified of changes and when a command prints it, and
-/// for how long the server isn't asked again for a name that it doesn't know, in seconds.
-const FRESH_SECONDS: u64 = 5;
-
-/// The maximum number of names that are remembered as unknown. A person or an agent calls fewer in
-/// [`FRESH_SECONDS`].
-const MAX_UNKNOWN_NAMES: usize = 100;
+/// How old the list may be while a client is notified of changes and when a command prints it, in
+/// seconds.
+pub(super) const FRESH_SECONDS: u64 = 5;
 
 /// How often every other process refreshes the list, in seconds.
-const REFRESH_SECONDS: u64 = 30;
+pub(super) const REFRESH_SECONDS: u64 = 30;
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
 /// The default of [`Team::max_filled`]: the texts of an ordinary team, e.g. 10,000 of 2 KiB.
 const MAX_FILLED: u64 = 32 * MEBIBYTE;
 
-/// The maximum size of a cached file that is read, in bytes. A list is longer in the cache than in
-/// the server's reply, because it has more keys.
-const MAX_CACHED_FILE: usize = 128 * 1024 * 1024;
-
-/// The cached list.
-const LIST_FILE: &str = "list.json";
-/// What is known about the server.
-const STATE_FILE: &str = "state.json";
-/// The folder of the cached texts.
-const TEXTS_FOLDER: &str = "texts";
-
 /// The team's server and the cache of its prompts.
 #[derive(Debug)]
 pub(crate) struct Team {
     pub(super) server: Server,
-    /// The folder of the cache.
-    folder: PathBuf,
+    pub(super) folder: CacheFolder,
     /// How many bytes of texts a server process puts into the cache before they are used.
-    max_filled: u64,
+    pub(super) max_filled: u64,
     /// The parsed list.
     lists: Cache<Arc<TeamList>>,
     /// How long this process has waited for the server so far.
@@ -114,6 +92,17 @@ pub(super) struct CachedText {
     pub(super) includes: Vec<CachedInclude>,
 }
 
+impl CachedText {
+    /// Parses the text in the server's reply.
+    fn from_reply(reply: TeamReply) -> Result<CachedText, Diagnostic> {
+        let text = api_client::parse(&reply.body.unwrap_or_default())?;
+        Ok(CachedText {
+            tag: reply.tag,
+            ..text
+        })
+    }
+}
+
 /// A file that a prompt includes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CachedInclude {
@@ -122,78 +111,13 @@ pub(super) struct CachedInclude {
     pub(super) text: String,
 }
 
-/// What the user's processes know about the server. Times are in seconds since the Unix epoch, and
-/// 0 stands for "never", as in the file.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct ServerState {
-    /// When the list was last up to date. Use [`ServerState::has_cached_list`] to test for 0.
-    #[serde(rename = "listed")]
-    listed_at: u64,
-    /// When the server last failed, or 0 if it has replied since. Use [`ServerState::has_failed`]
-    /// to test for 0.
-    #[serde(rename = "failed")]
-    failed_at: u64,
-    /// For how many seconds nobody asks the server after the last failure.
-    #[serde(rename = "pause")]
-    backoff_seconds: u64,
-    /// The message of the last failure.
-    #[serde(rename = "why")]
-    failure: String,
-    /// The hash of the token that the server last accepted.
-    #[serde(rename = "token")]
-    accepted_token: Option<Revision>,
-    /// The names for which the list was refreshed within the last [`FRESH_SECONDS`], and when.
-    #[serde(rename = "unknown")]
-    unknown_names: BTreeMap<String, u64>,
-}
-
-impl ServerState {
-    /// Returns whether a list is cached.
-    fn has_cached_list(&self) -> bool {
-        self.listed_at > 0
-    }
-
-    /// Returns whether the server failed, and hasn't replied since.
-    fn has_failed(&self) -> bool {
-        self.failed_at > 0
-    }
-
-    /// Returns whether the server failed so recently that it shouldn't be asked again.
-    fn is_backing_off(&self) -> bool {
-        self.has_failed() && seconds_since(self.failed_at) < self.backoff_seconds
-    }
-}
-
-/// Returns the current time in seconds since the Unix epoch.
-fn now() -> u64 {
-    SystemTime::UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |since| since.as_secs())
-}
-
-/// Returns the number of seconds between a recorded time and now. A recorded time is in the future
-/// if the clock was set back, and then counts as equally long ago.
-fn seconds_since(time: u64) -> u64 {
-    now().abs_diff(time)
-}
-
-/// Returns the name of the cached file that contains the text of a prompt.
-fn text_file(name: &str) -> String {
-    format!(
-        "{TEXTS_FOLDER}/{}.json",
-        Revision::of_contents(name.as_bytes())
-    )
-}
-
 impl Team {
     /// Returns the team whose server has the base URL `url`. `caches` is the user's folder for
     /// caches, e.g. `~/.cache`.
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
-        let hash = Revision::of_contents(url.as_bytes()).to_string();
         Team {
+            folder: CacheFolder::new(caches, &url),
             server: Server::new(url, token),
-            folder: caches.join("prompt-expander").join("team").join(hash),
             max_filled: MAX_FILLED,
             lists: Cache::new(1, MIN_STAMP_AGE),
             waited: Mutex::default(),
@@ -208,44 +132,26 @@ impl Team {
         Team { max_filled, ..self }
     }
 
-    /// Reads a cached file, or returns `None` if it is missing or invalid.
-    fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        let json = read_file(&self.folder.join(file), MAX_CACHED_FILE).ok()?;
-        serde_json::from_slice(&json).ok()
+    /// Returns what is known about the server.
+    pub(super) fn state(&self) -> ServerState {
+        self.folder.read(STATE_FILE).unwrap_or_default()
+    }
+}
+
+// When the server may be asked.
+impl Team {
+    /// Makes this process a server, which refreshes the list in a thread.
+    pub(super) fn mark_as_server(&self) {
+        self.is_server.store(true, Ordering::Relaxed);
     }
 
-    /// Writes a cached file that only the user can read.
-    fn write(&self, file: &str, value: &impl Serialize) -> Result<(), Diagnostic> {
-        let path = self.folder.join(file);
-        self.write_json(&path, value)
-            .map_err(|error| file_error(&path, &error))
-    }
-
-    fn write_json(&self, path: &Path, value: &impl Serialize) -> io::Result<()> {
-        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-        #[cfg(unix)]
-        fs::set_permissions(
-            &self.folder,
-            std::os::unix::fs::PermissionsExt::from_mode(0o700),
-        )?;
-        PendingFile::write(path, &serde_json::to_vec(value)?, FileAccess::Private)?.replace()
-    }
-
-    fn state(&self) -> ServerState {
-        self.read(STATE_FILE).unwrap_or_default()
-    }
-
-    /// Returns the cached list, or an empty one if there is none.
-    pub(super) fn list(&self) -> Arc<TeamList> {
-        self.lists.get(ONLY_KEY, |trace| {
-            trace.record(&self.folder.join(LIST_FILE));
-            self.read(LIST_FILE).unwrap_or_default()
-        })
+    fn is_server(&self) -> bool {
+        self.is_server.load(Ordering::Relaxed)
     }
 
     /// Returns how long a call may still wait for the server.
     pub(super) fn remaining_wait(&self) -> Duration {
-        if self.is_server.load(Ordering::Relaxed) {
+        if self.is_server() {
             return MAX_WAIT;
         }
         // A command is a single call, so everything that it has waited for counts.
@@ -259,26 +165,17 @@ impl Team {
             let message = "the team's server is not asked again in this call";
             return Some(Diagnostic::new(Kind::Service, message, ""));
         }
-        let state = self.state();
-        if state.is_backing_off() {
-            let seconds = seconds_since(state.failed_at);
-            let message = format!("{} ({seconds} s ago)", state.failure);
-            return Some(Diagnostic::new(Kind::Service, message, ""));
-        }
-        None
+        let failure = self.state().recent_failure()?;
+        Some(Diagnostic::new(Kind::Service, failure, ""))
     }
+}
 
+// What the commands `team` and `doctor` show and do.
+impl Team {
     /// Returns a message that says why the server doesn't reply and how old the cached list is.
     /// Returns `None` if the server replies, or if there is no list.
     pub(crate) fn outage_message(&self) -> Option<String> {
-        let state = self.state();
-        if !state.has_failed() || !state.has_cached_list() {
-            return None;
-        }
-        let listed_at = Timestamp::from_second(state.listed_at.try_into().ok()?).ok()?;
-        let date = listed_at.strftime("%Y-%m-%d %H:%M UTC");
-        let failure = state.failure;
-        Some(format!("{failure}; the team's prompts are those of {date}"))
+        self.state().outage_message()
     }
 
     /// Checks the connection to the server. Returns a hint with the user's role, or the error.
@@ -322,12 +219,12 @@ impl Team {
 
     /// Deletes the cache.
     pub(crate) fn delete_cache(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        self.folder.delete()
     }
+}
 
+// Requests to the server.
+impl Team {
     /// Sends a GET request. If the resource still has the given ETag, the reply has no body.
     pub(super) fn get(
         &self,
@@ -360,7 +257,7 @@ impl Team {
         *lock(&self.waited) += duration;
         match outcome {
             Ok(RequestOutcome::Reply(reply)) => {
-                self.record_success(self.server.token_hash());
+                self.record_reply(self.server.token_hash());
                 Ok(reply)
             }
             Ok(RequestOutcome::TokenRejected(error)) => Err(self.handle_rejected_token(error)),
@@ -371,7 +268,7 @@ impl Team {
             }
             Err(error) => {
                 // The server replied, but this doesn't show whether it accepted the token.
-                self.record_success(self.state().accepted_token);
+                self.record_reply(self.state().accepted_token);
                 Err(error)
             }
         }
@@ -388,7 +285,7 @@ impl Team {
         let token = self.server.token_hash();
         let is_revoked = token.is_some() && state.accepted_token == token;
         if is_revoked {
-            _ = fs::remove_dir_all(&self.folder); // if this fails, the next rejection tries again
+            _ = self.folder.delete(); // if this fails, the next rejection tries again
             return error;
         }
         if !state.has_cached_list() {
@@ -405,30 +302,31 @@ impl Team {
 
     /// Records that the server replies, and which token it last accepted. Writes nothing if that is
     /// already recorded, because this is called after every request.
-    fn record_success(&self, accepted_token: Option<Revision>) {
-        let old_state = self.state();
-        let is_recorded = !old_state.has_failed() && old_state.accepted_token == accepted_token;
-        if is_recorded {
-            return;
+    fn record_reply(&self, accepted_token: Option<Revision>) {
+        let mut state = self.state();
+        if state.record_reply(accepted_token) {
+            // If this fails, the next reply is recorded instead.
+            _ = self.folder.write(STATE_FILE, &state);
         }
-        let state = ServerState {
-            failed_at: 0,
-            failure: String::new(),
-            accepted_token,
-            ..old_state
-        };
-        _ = self.write(STATE_FILE, &state); // if this fails, the next reply is recorded instead
     }
 
     /// Records that the server just failed, why, and for how long it shouldn't be asked again.
     fn record_failure(&self, error: &Diagnostic, backoff_seconds: u64) {
-        let state = ServerState {
-            failed_at: now(),
-            backoff_seconds,
-            failure: error.text(),
-            ..self.state()
-        };
-        _ = self.write(STATE_FILE, &state); // if this fails, the next call waits for the server again
+        let mut state = self.state();
+        state.record_failure(error, backoff_seconds);
+        // If this fails, the next call waits for the server again.
+        _ = self.folder.write(STATE_FILE, &state);
+    }
+}
+
+// The list of prompts.
+impl Team {
+    /// Returns the cached list, or an empty one if there is none.
+    pub(super) fn list(&self) -> Arc<TeamList> {
+        self.lists.get(ONLY_KEY, |trace| {
+            trace.record(&self.folder.path_of(LIST_FILE));
+            self.folder.read(LIST_FILE).unwrap_or_default()
+        })
     }
 
     /// Updates the cached list from the server. It doesn't include the server's built-in prompts,
@@ -438,43 +336,24 @@ impl Team {
         let reply = self.get(url, &self.list().tag, timeout)?;
         if let Some(body) = &reply.body {
             let list = TeamList::parse(body, reply.tag)?;
-            self.write(LIST_FILE, &list)?;
-            self.remove_unlisted_texts(&list);
+            self.folder.write(LIST_FILE, &list)?;
+            self.folder.retain_texts(list.prompts.keys());
         }
         // Last, so that a list that could not be parsed or written doesn't count as up to date.
-        let state = ServerState {
-            listed_at: now(),
-            ..self.state()
-        };
-        self.write(STATE_FILE, &state)
-    }
-
-    /// Deletes the cached texts of prompts that are no longer listed.
-    fn remove_unlisted_texts(&self, list: &TeamList) {
-        let mut listed = BTreeSet::new();
-        for name in list.prompts.keys() {
-            listed.insert(self.folder.join(text_file(name)));
-        }
-        let texts = fs::read_dir(self.folder.join(TEXTS_FOLDER));
-        for entry in texts.into_iter().flatten().flatten() {
-            let file = entry.path();
-            if !listed.contains(&file) {
-                _ = fs::remove_file(file);
-            }
-        }
+        let mut state = self.state();
+        state.record_list();
+        self.folder.write(STATE_FILE, &state)
     }
 
     /// Returns whether the list is at least `max_age_seconds` old, and the server may be asked.
-    fn is_refresh_due(&self, max_age_seconds: u64) -> bool {
-        // A list that doesn't exist counts as one of 1970.
-        let is_old = seconds_since(self.state().listed_at) >= max_age_seconds;
-        is_old && self.backoff_error().is_none()
+    pub(super) fn is_refresh_due(&self, max_age_seconds: u64) -> bool {
+        self.state().is_list_older_than(max_age_seconds) && self.backoff_error().is_none()
     }
 
     /// Refreshes the list if it is due. Call this after a command or a hook has printed its output.
     pub(crate) fn refresh_if_due(&self) {
-        let is_server = self.is_server.load(Ordering::Relaxed); // it has a thread for this
-        if !is_server && self.is_refresh_due(REFRESH_SECONDS) {
+        // A server has a thread for this.
+        if !self.is_server() && self.is_refresh_due(REFRESH_SECONDS) {
             _ = self.refresh_list(self.remaining_wait()); // `outage_message` reports a failure
         }
     }
@@ -487,18 +366,17 @@ impl Team {
         }
     }
 
-    /// Refreshes the list because somebody called a prompt that isn't in it. Does so at most once
-    /// in [`FRESH_SECONDS`] for the same name. Returns whether the list was replaced.
+    /// Refreshes the list because somebody called a prompt that isn't in it. Does so only once
+    /// within a few seconds for the same name. Returns whether the list was replaced.
     pub(super) fn refresh_for_name(&self, name: &str) -> bool {
-        let mut state = self.state();
-        let unknown = &mut state.unknown_names;
-        unknown.retain(|_, asked_at| seconds_since(*asked_at) < FRESH_SECONDS);
-        let is_known_miss = unknown.contains_key(name) || unknown.len() == MAX_UNKNOWN_NAMES;
-        if is_known_miss || self.backoff_error().is_some() {
+        if self.backoff_error().is_some() {
             return false;
         }
-        unknown.insert(name.to_owned(), now());
-        _ = self.write(STATE_FILE, &state); // if this fails, the next call asks again
+        let mut state = self.state();
+        if !state.record_unknown_name(name) {
+            return false;
+        }
+        _ = self.folder.write(STATE_FILE, &state); // if this fails, the next call asks again
         let old = self.list();
         _ = self.refresh_list(self.remaining_wait()); // then the prompt stays unknown
         !Arc::ptr_eq(&old, &self.list())
@@ -520,115 +398,36 @@ impl Team {
         *lock(&self.waited) = Duration::ZERO;
         Ok(())
     }
+}
 
-    /// Turns this process into a server: starts a thread that keeps refreshing the list and the
-    /// texts, and that notifies the library of changes.
-    pub(crate) fn start_refreshing(self: &Arc<Self>, library: &Arc<Library>) {
-        self.is_server.store(true, Ordering::Relaxed);
-        let team = Arc::clone(self);
-        let library = Arc::downgrade(library);
-        let list = self.list();
-        let thread = thread::Builder::new().name("team".to_owned());
-        // If the thread cannot be started, the list is only as current as commands keep it.
-        _ = thread.spawn(move || team.keep_refreshing(list, &library));
-    }
-
-    /// Keeps refreshing the list until the library is dropped, notifies the library of changes, and
-    /// fills the cache. `known_list` is the list that the library has now.
-    fn keep_refreshing(&self, mut known_list: Arc<TeamList>, library: &Weak<Library>) {
-        let mut is_filled = false;
-        while let Some(library) = library.upgrade() {
-            let list = self.refresh_and_notify(&library, &known_list);
-            // Before anything slow. Otherwise, this thread would keep the library alive.
-            drop(library);
-            if !is_filled || !Arc::ptr_eq(&list, &known_list) {
-                is_filled = self.fill(&list, &known_list);
-            }
-            known_list = list;
-            // Not longer, because the library may be watched from now on.
-            thread::sleep(Duration::from_secs(FRESH_SECONDS));
-        }
-    }
-
-    /// Refreshes the list if it is due. If it differs from `known_list`, notifies the library.
-    /// Returns the current list.
-    fn refresh_and_notify(&self, library: &Library, known_list: &TeamList) -> Arc<TeamList> {
-        let max_age_seconds = if library.is_watched() {
-            FRESH_SECONDS
-        } else {
-            REFRESH_SECONDS
-        };
-        if self.is_refresh_due(max_age_seconds) {
-            _ = self.refresh_list(API_TIMEOUT); // `outage_message` reports a failure
-        }
-        // Even without a refresh here, another process may have refreshed the cached list.
-        let list = self.list();
-        let change = known_list.change_to(&list);
-        if change != Change::default() {
-            library.notify_changed(&change);
-        }
-        list
-    }
-
-    /// Puts the texts of the listed prompts into the cache, up to [`Team::max_filled`] bytes: first
-    /// those that are new since `old_list`. So they can be used offline, and calls don't have to
-    /// wait for a distant server. Returns false if the server has failed, to try again later.
-    fn fill(&self, list: &TeamList, old_list: &TeamList) -> bool {
-        let mut newest_first: Vec<_> = list.prompts.values().collect();
-        newest_first.retain(|listed| !listed.needs_server()); // otherwise, its text is never used
-        newest_first.sort_by_key(|listed| old_list.prompts.get(&listed.name) == Some(listed));
-        let mut filled = 0;
-        for listed in newest_first {
-            if filled >= self.max_filled {
-                break;
-            }
-            let file = text_file(&listed.name);
-            let cached: Option<CachedText> = self.read(&file);
-            let revision = cached.map(|cached| Revision::of_contents(cached.text.as_bytes()));
-            let is_current = revision.is_some() && revision == listed.revision;
-            if !is_current {
-                _ = self.text(&listed.name, API_TIMEOUT); // this caches the text
-                if self.state().has_failed() {
-                    return false;
-                }
-            }
-            let metadata = fs::metadata(self.folder.join(file));
-            filled += metadata.map_or(0, |metadata| metadata.len());
-        }
-        true
-    }
-
+// The texts of prompts.
+impl Team {
     /// Returns the text of a prompt from the server, and caches it. If the server doesn't reply in
     /// time, returns the cached text.
     pub(super) fn text(&self, name: &str, timeout: Duration) -> Result<CachedText, Diagnostic> {
         let file = text_file(name);
-        let cached: Option<CachedText> = self.read(&file);
+        let cached: Option<CachedText> = self.folder.read(&file);
         let tag = cached.as_ref().map_or(NO_ETAG, |cached| &cached.tag);
-        let reply = match self.fetch_text(name, tag, timeout) {
-            Ok(reply) => reply,
-            Err(error) if error.kind == Kind::Service => {
-                return cached.ok_or_else(|| Diagnostic {
-                    message: format!("its text is not in the cache: {}", error.message),
-                    ..error
-                });
+        let reply = self.request_text(name, tag, timeout);
+        match (reply, cached) {
+            (Ok(TeamReply { body: None, .. }), Some(cached)) => Ok(cached), // still up to date
+            (Ok(reply), _) => {
+                let text = CachedText::from_reply(reply)?;
+                _ = self.folder.write(&file, &text); // if this fails, the text can still be used
+                Ok(text)
             }
-            Err(error) => return Err(error),
-        };
-        let is_unmodified = reply.body.is_none();
-        if is_unmodified && let Some(cached) = cached {
-            return Ok(cached);
+            (Err(error), Some(cached)) if error.kind == Kind::Service => Ok(cached),
+            (Err(error), None) if error.kind == Kind::Service => Err(Diagnostic {
+                message: format!("its text is not in the cache: {}", error.message),
+                ..error
+            }),
+            (Err(error), _) => Err(error),
         }
-        let text = CachedText {
-            tag: reply.tag,
-            ..api_client::parse(&reply.body.unwrap_or_default())?
-        };
-        _ = self.write(&file, &text); // if this fails, the text can be used nevertheless
-        Ok(text)
     }
 
     /// Requests the text of a prompt, unless the server failed recently. If the text still has the
     /// given ETag, the reply has no body.
-    fn fetch_text(
+    fn request_text(
         &self,
         name: &str,
         tag: &str,
