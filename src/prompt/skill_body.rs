@@ -1,9 +1,15 @@
-//! The text of a prompt as a skill, by the rules of Claude Code: the agent itself replaces
-//! `$ARGUMENTS` with the words that the user typed.
+//! Turns a prompt into the body of a skill for Claude Code, and for agents with the same rules.
+//!
+//! This program doesn't expand a skill. The agent itself replaces `$ARGUMENTS` with the words that
+//! the user typed, and `$name` with one of them. So a prompt becomes a skill only if the agent's
+//! rules and ours give the same text.
 
 use super::message::{Piece, Role};
 use super::model::{Argument, Prompt};
 use super::template::{MessageTemplate, Placeholder};
+
+/// The placeholder that the agent replaces with all words that the user typed.
+const ALL_WORDS: &str = "$ARGUMENTS";
 
 /// The name that Claude Code replaces with a setting in every skill. It cannot be escaped. Other
 /// names, such as `${CLAUDE_SESSION_ID}`, are harmless: they stay as they are in a server's skills.
@@ -25,154 +31,129 @@ impl Prompt {
     /// its input, one required argument, or one word for each argument. There must be no defaults
     /// and choices, because no agent knows them.
     pub fn skill_body(&self) -> Option<SkillBody> {
-        let [message] = self.messages.as_slice() else {
-            return None;
-        };
-        let is_text = message.role == Role::User
-            && message.jinja().is_none()
-            && self.attachments.is_empty()
-            && !message.body().contains(CLAUDE_SETTING);
-        if !is_text {
-            return None;
-        }
-        let input = self.skill_input()?;
-        let mut text = message_text(message, &input)?;
+        let message = self.message_for_skill()?;
+        let arguments = self.word_arguments_for_skill()?;
+        let mut text = text_for_agent(message, &arguments)?;
         if self.appends_input() {
             if !text.is_empty() {
                 text += self.input_separator();
             }
-            text += "$ARGUMENTS";
+            text += ALL_WORDS;
         }
         text.push('\n');
-        Some(SkillBody {
-            text,
-            arguments: input.into_names(),
-        })
+        Some(SkillBody { text, arguments })
     }
 
-    /// Returns what a skill does with the words that the user typed. Returns `None` if it cannot
-    /// divide them among the arguments as this program does.
-    fn skill_input(&self) -> Option<SkillInput> {
-        if self.gives_one_word_per_argument() && self.arguments.iter().all(is_word) {
+    /// Returns the prompt's only message. Returns `None` if there are others, or if it has anything
+    /// that a skill cannot have.
+    fn message_for_skill(&self) -> Option<&MessageTemplate> {
+        let [message] = self.messages.as_slice() else {
+            return None;
+        };
+        let is_plain_text = message.role == Role::User
+            && message.jinja().is_none()
+            && self.attachments.is_empty()
+            && !message.body().contains(CLAUDE_SETTING);
+        if is_plain_text { Some(message) } else { None }
+    }
+
+    /// Returns the names of the arguments that get one word each. All other placeholders get all
+    /// words. Returns `None` if the agent cannot divide the words as this program does.
+    fn word_arguments_for_skill(&self) -> Option<Vec<String>> {
+        if self.gives_one_word_per_argument() && self.arguments.iter().all(is_any_word) {
             let names = self.arguments.iter().map(|argument| argument.name.clone());
-            return Some(SkillInput::Words(names.collect()));
+            return Some(names.collect());
         }
-        match self.arguments.as_slice() {
-            [] => Some(SkillInput::WholeText),
-            [only] if only.required && only.choices.is_empty() && !self.takes_input() => {
-                Some(SkillInput::WholeText)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// What a skill does with the words that the user typed.
-enum SkillInput {
-    /// All words together replace each placeholder.
-    WholeText,
-    /// The arguments with these names get one word each. All words together replace any other
-    /// placeholder.
-    Words(Vec<String>),
-}
-
-impl SkillInput {
-    /// Returns whether an argument with this name gets one word.
-    fn has_word(&self, name: &str) -> bool {
-        match self {
-            SkillInput::WholeText => false,
-            SkillInput::Words(names) => names.iter().any(|argument| argument == name),
-        }
-    }
-
-    /// Returns the names of the arguments that get one word each.
-    fn into_names(self) -> Vec<String> {
-        match self {
-            SkillInput::WholeText => Vec::new(),
-            SkillInput::Words(names) => names,
+        let takes_all_words = match self.arguments.as_slice() {
+            [] => true,
+            [only] => only.required && only.choices.is_empty() && !self.takes_input(),
+            _ => false,
+        };
+        if takes_all_words {
+            Some(Vec::new())
+        } else {
+            None
         }
     }
 }
 
-/// Returns whether an argument is any one word, and `$` with its name is a placeholder in Claude
-/// Code.
-fn is_word(argument: &Argument) -> bool {
+/// Returns whether an argument can be any one word, and the agent knows `$` with its name as a
+/// placeholder.
+fn is_any_word(argument: &Argument) -> bool {
+    let name = &argument.name;
     argument.default.is_none()
         && argument.choices.is_empty()
-        && !argument
-            .name
-            .starts_with(|first: char| first.is_ascii_digit())
-        && argument.name.chars().all(is_word_character)
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.chars().all(is_name_character)
 }
 
-/// Returns whether Claude Code takes a character for a part of the name before it.
-fn is_word_character(letter: char) -> bool {
+/// Returns whether a character after a name continues that name.
+fn is_name_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Returns the text of a message with the placeholders of a skill. Returns `None` if the agent
-/// would replace something else.
-fn message_text(message: &MessageTemplate, input: &SkillInput) -> Option<String> {
-    let mut placeholders = message.placeholders();
-    if !placeholders.all(|placeholder| stands_alone(placeholder, message.body())) {
-        return None;
+/// Returns the text of a message with the agent's placeholders instead of ours. `word_arguments`
+/// get one word each. Returns `None` if the agent would not replace exactly these placeholders.
+fn text_for_agent(message: &MessageTemplate, word_arguments: &[String]) -> Option<String> {
+    for placeholder in message.placeholders() {
+        if !can_be_dollar_name(placeholder, message.body()) {
+            return None;
+        }
     }
     let mut text = String::new();
     for piece in message.pieces(|placeholder| Piece::Value(&placeholder.name)) {
         match piece {
-            Piece::Text(literal) => {
-                if !push_literal(&mut text, literal, input) {
-                    return None;
-                }
-            }
-            Piece::Value(name) => {
+            Piece::Text(literal) => push_literal(&mut text, literal, word_arguments)?,
+            Piece::Value(name) if contains(word_arguments, name) => {
                 text.push('$');
-                text.push_str(if input.has_word(name) {
-                    name
-                } else {
-                    "ARGUMENTS"
-                });
+                text.push_str(name);
             }
+            Piece::Value(_) => text.push_str(ALL_WORDS),
         }
     }
     Some(text)
 }
 
-/// Returns whether a placeholder can be replaced by `$name`: the text around it neither escapes it
-/// nor continues its name.
-fn stands_alone(placeholder: &Placeholder, body: &str) -> bool {
+fn contains(names: &[String], name: &str) -> bool {
+    names.iter().any(|other| other == name)
+}
+
+/// Returns whether `$name` can replace a placeholder: the text around it neither escapes it nor
+/// continues its name.
+fn can_be_dollar_name(placeholder: &Placeholder, body: &str) -> bool {
     let before = &body[..placeholder.range.start];
     let after = &body[placeholder.range.end..];
     placeholder.is_plain()
         && !before.ends_with('\\')
-        && !after.starts_with(|next| next == '[' || is_word_character(next))
+        && !after.starts_with(|next| next == '[' || is_name_character(next))
 }
 
-/// Appends text that the agent must leave as it is: a `$` that it would replace gets a backslash.
-/// Returns false if the text has such a backslash already, because the agent would remove that.
-fn push_literal(text: &mut String, literal: &str, input: &SkillInput) -> bool {
-    for (index, part) in literal.split('$').enumerate() {
-        if index > 0 {
-            if is_replaced(part, input) {
-                if text.ends_with('\\') {
-                    return false;
-                }
-                text.push('\\');
+/// Appends text that the agent must leave as it is. A `$` that it would replace gets a backslash.
+/// Returns `None` if there is a backslash already, because the agent would remove it.
+fn push_literal(text: &mut String, literal: &str, word_arguments: &[String]) -> Option<()> {
+    let mut rest = literal;
+    while let Some((before_dollar, after_dollar)) = rest.split_once('$') {
+        text.push_str(before_dollar);
+        if is_replaced(after_dollar, word_arguments) {
+            if text.ends_with('\\') {
+                return None;
             }
-            text.push('$');
+            text.push('\\');
         }
-        text.push_str(part);
+        text.push('$');
+        rest = after_dollar;
     }
-    true
+    text.push_str(rest);
+    Some(())
 }
 
-/// Returns whether Claude Code replaces a `$` and the name after it: `ARGUMENTS`, also as the start
-/// of a longer word, a number, or an argument.
-fn is_replaced(after_dollar: &str, input: &SkillInput) -> bool {
-    let end = after_dollar.find(|letter| !is_word_character(letter));
-    let word = &after_dollar[..end.unwrap_or(after_dollar.len())];
-    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    is_number || word.starts_with("ARGUMENTS") || input.has_word(word)
+/// Returns whether the agent replaces a `$` and the name after it: a number, the name of an
+/// argument, or any word that begins with `ARGUMENTS`.
+fn is_replaced(after_dollar: &str, word_arguments: &[String]) -> bool {
+    let end = after_dollar.find(|letter| !is_name_character(letter));
+    let name = &after_dollar[..end.unwrap_or(after_dollar.len())];
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || name.starts_with("ARGUMENTS") || contains(word_arguments, name)
 }
 
 #[cfg(test)]
