@@ -1,4 +1,4 @@
-//! Reads all files in which an agent registers servers or hooks, each of them once.
+//! The files in which an agent registers servers or hooks, each of them read once.
 
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, value_at};
@@ -25,54 +25,56 @@ pub(super) struct AgentFile {
     pub(super) syntax: ConfigSyntax,
 }
 
+/// A config file that was read, or why it can't be read.
+pub(super) type ReadConfig<'f> = Result<&'f ConfigFile, &'f Diagnostic>;
+
 /// The files in which an agent registers servers or hooks.
 #[derive(Debug)]
 pub struct AgentFiles {
-    /// All files that the agent would read. Files with the same content are in order of precedence.
-    /// A path is listed twice if the agent reads it both for servers and for settings.
+    /// The files that the agent would read, whether or not they exist. Those with the same content
+    /// are in order of precedence. A path is listed twice if the agent reads it both for servers
+    /// and for settings.
     candidates: Vec<AgentFile>,
-    /// The files that exist, or why they can't be read.
-    existing: BTreeMap<PathBuf, Result<ConfigFile, Diagnostic>>,
+    /// The config at each path, or why it can't be read. A path without a file is missing.
+    results: BTreeMap<PathBuf, Result<ConfigFile, Diagnostic>>,
 }
 
 impl AgentFiles {
-    /// Reads the files that exist.
+    /// Reads the candidates that exist.
     ///
     /// If the project is the home directory, a project file may be the same as a user file. It then
     /// counts only as the user's.
     pub(super) fn read(mut candidates: Vec<AgentFile>) -> AgentFiles {
-        let all = candidates.clone();
-        candidates.retain(|file| file.scope != Scope::Project || !is_also_users_file(file, &all));
-        let mut existing = BTreeMap::new();
+        remove_users_files_from_project(&mut candidates);
+        let mut results = BTreeMap::new();
         for file in &candidates {
-            if existing.contains_key(&file.path) {
+            if results.contains_key(&file.path) {
                 continue;
             }
-            match ConfigFile::read(&file.path, file.syntax, file.scope) {
-                Ok(Some(config)) => _ = existing.insert(file.path.clone(), Ok(config)),
-                Ok(None) => {} // it doesn't exist
-                Err(error) => _ = existing.insert(file.path.clone(), Err(error)),
+            let config = ConfigFile::read(&file.path, file.syntax, file.scope);
+            // There is no result for a file that doesn't exist.
+            if let Some(result) = config.transpose() {
+                results.insert(file.path.clone(), result);
             }
         }
         AgentFiles {
             candidates,
-            existing,
+            results,
         }
     }
 
-    /// Returns the file with this path, or why it can't be read. Returns `None` if it doesn't exist
-    /// or is not one of the agent's files.
-    pub(super) fn get(&self, path: &Path) -> Option<Result<&ConfigFile, &Diagnostic>> {
-        self.existing.get(path).map(Result::as_ref)
+    /// Returns the file with this path. Returns `None` if it doesn't exist or is not one of the
+    /// agent's files.
+    pub(super) fn get(&self, path: &Path) -> Option<ReadConfig<'_>> {
+        self.results.get(path).map(Result::as_ref)
     }
 
-    /// Returns the existing files that register servers for a scope, in order of precedence, or why
-    /// they can't be read. [`Scope::Local`] shares the user's files.
-    pub fn configs(&self, scope: Scope) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
-        let file_scope = if scope == Scope::Local {
-            Scope::User
-        } else {
-            scope
+    /// Returns the existing files that register servers for a scope, in order of precedence.
+    /// [`Scope::Local`] shares the user's files.
+    pub fn configs(&self, scope: Scope) -> impl Iterator<Item = ReadConfig<'_>> {
+        let file_scope = match scope {
+            Scope::User | Scope::Local => Scope::User,
+            Scope::Project => Scope::Project,
         };
         self.candidates_with(ConfigContent::Servers)
             .filter(move |file| file.scope == file_scope)
@@ -80,8 +82,8 @@ impl AgentFiles {
     }
 
     /// Returns the existing files with hooks and other settings, of the project and of the user, in
-    /// order of precedence, or why they can't be read.
-    pub fn settings(&self) -> impl Iterator<Item = Result<&ConfigFile, &Diagnostic>> {
+    /// order of precedence.
+    pub fn settings(&self) -> impl Iterator<Item = ReadConfig<'_>> {
         self.candidates_with(ConfigContent::Settings)
             .filter_map(|file| self.get(&file.path))
     }
@@ -94,9 +96,7 @@ impl AgentFiles {
 
     /// Returns the errors of the files that can't be read.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.existing
-            .values()
-            .filter_map(|file| file.as_ref().err())
+        self.results.values().filter_map(|file| file.as_ref().err())
     }
 
     /// Returns the value at a path of keys in the files that register servers. The project's files
@@ -113,11 +113,16 @@ impl AgentFiles {
     }
 }
 
-/// Returns whether the agent also reads the file as the user's, for the same content.
-fn is_also_users_file(file: &AgentFile, all: &[AgentFile]) -> bool {
-    all.iter().any(|other| {
-        other.scope == Scope::User
-            && other.content == file.content
-            && is_same_file(&file.path, &other.path)
-    })
+/// Removes the project's files that the agent also reads as the user's, for the same content.
+fn remove_users_files_from_project(files: &mut Vec<AgentFile>) {
+    let mut users_files = files.clone();
+    users_files.retain(|file| file.scope == Scope::User);
+    files.retain(|file| file.scope == Scope::User || !is_among(&users_files, file));
+}
+
+/// Returns whether one of the files is the same file, with the same content.
+fn is_among(files: &[AgentFile], file: &AgentFile) -> bool {
+    files
+        .iter()
+        .any(|other| other.content == file.content && is_same_file(&other.path, &file.path))
 }
