@@ -67,7 +67,7 @@ pub(crate) use source::{About, Store};
 pub(crate) use source::{WriteAction, WriteRequest};
 #[cfg(feature = "store")]
 pub(crate) use write::file_store::already_exists_error;
-#[cfg(any(feature = "store", feature = "openapi"))]
-pub(crate) use write::file_store::conflict_error;
 pub(crate) use write::history::file_error;
+#[cfg(any(feature = "store", feature = "openapi"))]
+pub(crate) use write::planned_write::conflict_error;
 pub(crate) use write::single_file::{create_with_folders, replace_if_unchanged};

@@ -5,5 +5,6 @@ pub(super) mod diff;
 pub(super) mod edit;
 pub(super) mod file_store;
 pub(super) mod history;
+pub(super) mod planned_write;
 mod rename;
 pub(super) mod single_file;

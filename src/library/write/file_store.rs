@@ -14,20 +14,19 @@
 //! So no text is ever lost: it is in the file, in the history, or in both. A write that has
 //! returned successfully is in both.
 
-use super::history::{History, Operation, Version, file_error, find_version_of_text};
+use super::history::{History, Operation, Version, file_error};
+use super::planned_write::{PlannedWrite, PromptState, StoredFile};
 use crate::library::caller::Caller;
 use crate::library::disk::cache::Trace;
-use crate::library::disk::open::read_regular;
 use crate::library::disk::prompt_file::Files;
-use crate::library::disk::root::{FileName, PromptFile, Root};
+use crate::library::disk::root::{PromptFile, Root};
 use crate::library::source::{Found, Store, WriteAction, WriteRequest};
-use crate::prompt::{Diagnostic, FileSuffix, Kind, MAX_FILE, Name, Revision, decode_utf8_owned};
-use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
-use crate::wording::{in_backticks, path_in_backticks};
+use crate::prompt::{Diagnostic, FileSuffix, Kind, Name, Revision, decode_utf8_owned};
+use crate::whole_file::{FileAccess, create_folders};
+use crate::wording::path_in_backticks;
 use jiff::{SignedDuration, Timestamp};
 use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Stores prompts as files in a folder, with their history in a subfolder.
@@ -75,173 +74,50 @@ impl FileStore {
             versions: self.history.versions(request.name)?,
         };
         // A client that never got the response may repeat a request that already succeeded.
-        let repeated_revision = match request.action.text() {
-            Some(text) => self.complete_repeated_write(request, &state, text)?,
-            None => repeated_deletion(request, &state),
-        };
-        if let Some(revision) = repeated_revision {
+        if let Some(revision) = state.revision_if_done(request) {
+            self.complete_history(request, &state)?;
             return Ok(revision);
         }
-        let plan = self.plan(request, state)?;
+        let plan = PlannedWrite::new(request, state, self.root(), &self.history)?;
         self.carry_out(&plan)
     }
 
-    /// If the file already contains the requested text, adds what its history is missing and
-    /// returns the revision of the text. Otherwise, returns `None`.
-    fn complete_repeated_write(
+    /// Adds what the history is missing of a request whose text is already in the prompt's file.
+    fn complete_history(
         &self,
         request: &WriteRequest<'_>,
         state: &PromptState,
-        text: &str,
-    ) -> Result<Option<Revision>, Diagnostic> {
-        let revision = Revision::of_contents(text.as_bytes());
+    ) -> Result<(), Diagnostic> {
         let Some(file) = &state.file else {
-            return Ok(None);
+            return Ok(()); // a deletion is found in the history, so nothing is missing
         };
-        if file.revision != revision {
-            return Ok(None);
-        }
         let metadata = fs::metadata(&file.path).ok();
-        if request.expected == Some(revision) {
+        if request.expected == Some(file.revision) {
             // The request changes nothing, so it only asks for the text to be in the history.
             self.add_current_text(request.name, state, metadata.as_ref())?;
-        } else if let Some(newest) = state.versions.first()
-            && newest.revision == revision
+            return Ok(());
+        }
+        if let Some(newest) = state.versions.first()
+            && newest.revision == file.revision
             && newest.operation == Operation::ByHand
         {
             // An earlier attempt was killed after it wrote the text, but before the record.
-            let version = self.version_for(request, revision, newest.at, &file.path);
+            let version = self.version_for(request, file.revision, newest.at, &file.path);
             let access = FileAccess::same_as(metadata.as_ref());
             self.history.add_record(request.name, &version, access)?;
         }
-        Ok(Some(revision))
-    }
-
-    /// Checks that a write is allowed, and determines which file it changes. Nothing is written.
-    ///
-    /// # Errors
-    /// Fails if the prompt doesn't have the expected revision, or if the caller may not write its
-    /// file.
-    fn plan<'w>(
-        &self,
-        request: &'w WriteRequest<'w>,
-        state: PromptState,
-    ) -> Result<PlannedWrite<'w>, Diagnostic> {
-        let name = request.name;
-        let current = state.revision();
-        if current != request.expected {
-            return Err(conflict_error(name, current));
-        }
-        let revision = match request.action.text() {
-            Some(text) => Revision::of_contents(text.as_bytes()),
-            None => current.ok_or_else(|| conflict_error(name, None))?,
-        };
-        let path = self.path_to_write(request, &state)?;
-        let target = match &state.file {
-            Some(_) => fs::canonicalize(&path).map_err(|error| file_error(&path, &error))?,
-            None => path.clone(),
-        };
-        self.check_target(&target, request.caller)?;
-        let metadata = if state.file.is_some() {
-            Some(writable_metadata(&target).map_err(|error| file_error(&path, &error))?)
-        } else {
-            self.restored_metadata(request, &state, revision)
-        };
-        Ok(PlannedWrite {
-            request,
-            state,
-            revision,
-            path,
-            target,
-            metadata,
-        })
-    }
-
-    /// Returns the path of the prompt's file. If it has none, returns the path that a deleted
-    /// prompt had when it is restored, or else the path for a new prompt.
-    fn path_to_write(
-        &self,
-        request: &WriteRequest<'_>,
-        state: &PromptState,
-    ) -> Result<PathBuf, Diagnostic> {
-        if let Some(file) = &state.file {
-            return Ok(file.path.to_path_buf());
-        }
-        if request.action.is_restore()
-            && let Some(path) = self.path_before_deletion(request.name, &state.versions)
-        {
-            return Ok(path);
-        }
-        self.root().path_for_new(request.name)
-    }
-
-    /// Returns the path that the file of a deleted prompt had, from its history. `versions` must be
-    /// sorted, newest first.
-    ///
-    /// The history may have been tampered with. So this returns `None` if a file at that path would
-    /// be a prompt with another name.
-    fn path_before_deletion(&self, name: &Name, versions: &[Version]) -> Option<PathBuf> {
-        let relative = versions.iter().find_map(|version| version.path.as_ref())?;
-        let path = self.root().path.join(relative);
-        match self.root().name_of(&path) {
-            FileName::Prompt(file) if file.name == *name => Some(path),
-            _ => None,
-        }
-    }
-
-    /// Checks that a caller may write to `target`, a path with its symlinks resolved.
-    ///
-    /// A caller with a prefix may write in the folder of that prefix, and any other caller with a
-    /// token in the folder of prompts. The local user may write everywhere.
-    fn check_target(&self, target: &Path, caller: &Caller) -> Result<(), Diagnostic> {
-        let root = &self.root().path;
-        let allowed_folder = match &caller.prefix {
-            Some(prefix) => root.join(prefix.folder()),
-            None if caller.token.is_some() => root.clone(),
-            None => return Ok(()),
-        };
-        // A new file and its folder don't exist yet, so their nearest existing ancestors are
-        // compared.
-        if let Some(allowed_folder) = existing_ancestor(&allowed_folder)
-            && let Some(existing) = existing_ancestor(target)
-            && existing.starts_with(allowed_folder)
-        {
-            return Ok(());
-        }
-        let target = path_in_backticks(target);
-        let message = format!(
-            "the file is a symlink to {target}, where you cannot write; nothing is written"
-        );
-        let fix = "write another prompt";
-        Err(Diagnostic::new(Kind::OutsideFolder, message, fix))
-    }
-
-    /// If the request restores a version, returns the metadata of that version's file in the
-    /// history, so that the prompt's new file gets the same permissions. `revision` is that of the
-    /// restored text.
-    fn restored_metadata(
-        &self,
-        request: &WriteRequest<'_>,
-        state: &PromptState,
-        revision: Revision,
-    ) -> Option<Metadata> {
-        if !request.action.is_restore() {
-            return None;
-        }
-        let restored = find_version_of_text(&state.versions, revision)?;
-        self.history.text_metadata(request.name, restored)
+        Ok(())
     }
 
     /// Carries out a write, in the order that this module documents. Returns the revision of the
     /// new text or, for a deletion, of the deleted text.
     fn carry_out(&self, plan: &PlannedWrite<'_>) -> Result<Revision, Diagnostic> {
         let name = plan.request.name;
-        let folder = plan.target.parent().unwrap_or(&self.root().path);
+        let folder = plan.file.real_path.parent().unwrap_or(&self.root().path);
         create_folders(folder).map_err(|error| file_error(folder, &error))?;
-        let newest_time = self.add_current_text(name, &plan.state, plan.metadata.as_ref())?;
-        let modified = None; // the file is only written below
+        let newest_time = self.add_current_text(name, &plan.state, plan.file.metadata.as_ref())?;
         // Until the record is added, the version counts as edited by hand.
-        let unrecorded = Version::by_hand(plan.revision, version_time(newest_time, modified));
+        let unrecorded = Version::by_hand(plan.revision, time_of_write(newest_time));
         if let Some(text) = plan.request.action.text() {
             // This must precede the file, so that no text is ever in the file alone.
             self.history
@@ -249,19 +125,22 @@ impl FileStore {
         }
         if let Err(error) = plan.replace_file() {
             self.history.remove(name, &unrecorded);
-            return Err(match error.kind() {
-                ErrorKind::AlreadyExists => conflict_error(name, plan.state.revision()),
-                _ => file_error(&plan.path, &error),
-            });
+            return Err(error);
         }
-        // The record belongs to the text that was added above because it has the same time.
-        let version = self.version_for(plan.request, plan.revision, unrecorded.at, &plan.path);
+        self.record(plan, unrecorded.at);
+        self.remove_oldest_versions(plan.request);
+        Ok(plan.revision)
+    }
+
+    /// Adds the author and the note of a write to the history. `at` is the time of its text there.
+    fn record(&self, plan: &PlannedWrite<'_>, at: Timestamp) {
+        let name = plan.request.name;
+        // The record belongs to the text because it has the same time.
+        let version = self.version_for(plan.request, plan.revision, at, &plan.file.path);
         if let Err(error) = self.history.add_record(name, &version, plan.access()) {
             // The text is safe. Only its author and note are lost.
             tracing::warn!(%name, %error, "cannot record the author of a version in the history");
         }
-        self.remove_oldest_versions(plan.request);
-        Ok(plan.revision)
     }
 
     /// Adds the current text of a prompt to its history, unless it is already the newest version.
@@ -280,7 +159,7 @@ impl FileStore {
         if newest.and_then(Version::text_revision) == Some(file.revision) {
             return Ok(newest_time);
         }
-        let time = version_time(newest_time, metadata.and_then(modified_time));
+        let time = time_of_edit(metadata.and_then(modified_time), newest_time);
         let version = Version::by_hand(file.revision, time);
         let access = FileAccess::same_as(metadata);
         self.history.add_text(name, &version, &file.bytes, access)?;
@@ -329,89 +208,6 @@ impl FileStore {
         // `versions` are sorted, with the newest first.
         for old in versions.iter().skip(kept_count) {
             self.history.remove(request.name, old);
-        }
-    }
-}
-
-/// The contents of a prompt's file.
-struct StoredFile {
-    path: Arc<Path>,
-    bytes: Vec<u8>,
-    revision: Revision,
-}
-
-/// A prompt's file and history before a write.
-struct PromptState {
-    /// `None` if the prompt was deleted or never existed.
-    file: Option<StoredFile>,
-    /// The versions in the history, newest first.
-    versions: Vec<Version>,
-}
-
-impl PromptState {
-    fn revision(&self) -> Option<Revision> {
-        self.file.as_ref().map(|file| file.revision)
-    }
-}
-
-/// A write that was checked, but not yet carried out.
-struct PlannedWrite<'w> {
-    request: &'w WriteRequest<'w>,
-    /// The prompt before the write.
-    state: PromptState,
-    /// The revision of the new text or, for a deletion, of the text to delete.
-    revision: Revision,
-    /// The path of the prompt's file, which may be a symlink.
-    path: PathBuf,
-    /// `path` with its symlinks resolved.
-    target: PathBuf,
-    /// The file's owner and permissions are copied from here: the old file, or the restored
-    /// version. A new file gets the default ones.
-    metadata: Option<Metadata>,
-}
-
-impl PlannedWrite<'_> {
-    /// Returns who may access the new file and its versions in the history.
-    fn access(&self) -> FileAccess<'_> {
-        FileAccess::same_as(self.metadata.as_ref())
-    }
-
-    /// Atomically replaces, creates or deletes the file.
-    ///
-    /// # Errors
-    /// Returns `AlreadyExists` if the file has changed since it was read, or another error if it
-    /// cannot be written.
-    fn replace_file(&self) -> io::Result<()> {
-        let Some(text) = self.request.action.text() else {
-            self.check_unchanged()?;
-            fs::remove_file(&self.path)?; // if it is a symlink, deletes only the symlink
-            return sync_folder(self.path.parent().unwrap_or(&self.path));
-        };
-        let pending = PendingFile::write(&self.target, text.as_bytes(), self.access())?;
-        // Checked as late as possible, because writing the temporary file takes a while.
-        self.check_unchanged()?;
-        if self.state.file.is_some() {
-            pending.replace()
-        } else {
-            pending.create()
-        }
-    }
-
-    /// Checks that the file still has the contents that were read, or is still missing. Text
-    /// editors ignore the lock, so one may have saved the file since.
-    ///
-    /// # Errors
-    /// Returns `AlreadyExists` if the file has changed.
-    fn check_unchanged(&self) -> io::Result<()> {
-        let is_unchanged = match (&self.state.file, read_regular(&self.target, MAX_FILE)) {
-            (Some(file), Ok(bytes)) => bytes == file.bytes,
-            (None, Err(error)) => error.kind() == ErrorKind::NotFound,
-            _ => false,
-        };
-        if is_unchanged {
-            Ok(())
-        } else {
-            Err(ErrorKind::AlreadyExists.into())
         }
     }
 }
@@ -495,21 +291,6 @@ fn new_prompt_file(root: &Root, name: &Name) -> PromptFile {
     }
 }
 
-/// If the prompt was just deleted by an identical request, returns the revision that it had.
-/// Otherwise, returns `None`.
-fn repeated_deletion(request: &WriteRequest<'_>, state: &PromptState) -> Option<Revision> {
-    if state.file.is_some() {
-        return None;
-    }
-    let newest = state.versions.first()?;
-    let is_deletion = newest.operation == Operation::Delete;
-    if is_deletion && request.expected == Some(newest.revision) {
-        Some(newest.revision)
-    } else {
-        None
-    }
-}
-
 /// Returns the error for a new file whose path is taken.
 pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     let message = format!(
@@ -519,55 +300,32 @@ pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
     Diagnostic::new(Kind::AlreadyExists, message, "choose another name")
 }
 
-/// Returns the error for a prompt that has changed since the caller read it. `current` is its
-/// present revision, or `None` if it was deleted.
-pub(crate) fn conflict_error(name: &Name, current: Option<Revision>) -> Diagnostic {
-    let kind = Kind::Conflict {
-        current,
-        diff: String::new(),
-    };
-    let message = format!("{} has changed since you read it", in_backticks(name));
-    Diagnostic::new(kind, message, "read it again")
+/// Returns the time to record for a text that is written now: the current time or, if the clock was
+/// set back, the earliest possible one. Versions are sorted by time, so a new one must be later than
+/// the `newest`.
+fn time_of_write(newest: Option<Timestamp>) -> Timestamp {
+    Timestamp::now().max(earliest_after(newest))
 }
 
-/// Returns the path itself or, if it doesn't exist, its nearest ancestor that does, with all
-/// symlinks resolved.
-fn existing_ancestor(path: &Path) -> Option<PathBuf> {
-    let mut ancestors = path.ancestors();
-    ancestors.find_map(|path| fs::canonicalize(path).ok())
-}
-
-/// Returns the metadata of a file, after checking that it is writable.
-///
-/// # Errors
-/// Returns `PermissionDenied` if the file is read-only, or another error if its metadata cannot be
-/// read.
-fn writable_metadata(file: &Path) -> io::Result<Metadata> {
-    let metadata = fs::metadata(file)?;
-    if metadata.permissions().readonly() {
-        let message = "the file is read-only";
-        return Err(io::Error::new(ErrorKind::PermissionDenied, message));
-    }
-    Ok(metadata)
-}
-
-/// Returns the time to record for a new version: when its file was `modified`, if that is known and
-/// lies between the `newest` version and now. Otherwise, returns the current time or, if the clock
-/// was set back, the earliest possible one.
-///
-/// Versions are sorted by time, so a new one must be later than the `newest` version.
-fn version_time(newest: Option<Timestamp>, modified: Option<Timestamp>) -> Timestamp {
-    let earliest = newest.map_or(Timestamp::MIN, just_after);
-    let now = Timestamp::now();
+/// Returns the time to record for a text that was written by hand: when its file was `modified`, if
+/// that is known and lies between the `newest` version and now. Otherwise, returns the same as
+/// [`time_of_write`].
+fn time_of_edit(modified: Option<Timestamp>, newest: Option<Timestamp>) -> Timestamp {
     match modified {
-        Some(modified) if earliest <= modified && modified < now => modified,
-        _ => now.max(earliest),
+        Some(modified) if modified >= earliest_after(newest) && modified < Timestamp::now() => {
+            modified
+        }
+        _ => time_of_write(newest),
     }
 }
 
-/// Returns the next possible time. Nothing is later than [`Timestamp::MAX`], in the year 9999.
-fn just_after(time: Timestamp) -> Timestamp {
-    let next = time.checked_add(SignedDuration::from_nanos(1));
+/// Returns the earliest possible time of a version after the `newest`. Nothing is later than
+/// [`Timestamp::MAX`], in the year 9999.
+fn earliest_after(newest: Option<Timestamp>) -> Timestamp {
+    let Some(newest) = newest else {
+        return Timestamp::MIN;
+    };
+    let next = newest.checked_add(SignedDuration::from_nanos(1));
     next.unwrap_or(Timestamp::MAX)
 }
 
@@ -611,7 +369,7 @@ mod tests {
             file: store.read_file(&name).unwrap(),
             versions: Vec::new(),
         };
-        let plan = store.plan(&request, state).unwrap();
+        let plan = PlannedWrite::new(&request, state, store.root(), &store.history).unwrap();
         match saved {
             Some(text) => fs::write(path, text).unwrap(),
             None => fs::remove_file(path).unwrap(),
