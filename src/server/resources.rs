@@ -6,7 +6,7 @@
 //! ever used as a path.
 
 use super::context::Context;
-use super::era::VOLATILE;
+use super::era::{Era, VOLATILE};
 use super::failure::{Failure, FailureKind};
 use super::pagination::{self, Page};
 use super::reply::Outcome;
@@ -87,21 +87,44 @@ pub(super) fn templates(_: &Context, params: mcp::PaginatedParams<'_>) -> Result
     }] }))
 }
 
-/// Handles `resources/read` of a prompt. Text files that aren't valid prompts can be read too, so that they can
-/// be fixed.
+/// Handles `resources/read` of a prompt. Text files that aren't valid prompts can be read too, so
+/// that they can be fixed. If no known prompt has this URI, asks the team's server for new ones.
 ///
 /// # Errors
 /// Fails if no prompt has this URI, or if the file can't be read as text.
 pub(super) fn read(context: &Context, params: mcp::ResourceParams<'_>) -> Result<Outcome, Failure> {
     let uri = params.uri.to_owned();
     let era = context.era;
-    let found = find(&context.view(), &uri).ok_or_else(|| not_found(&uri))?;
-    Outcome::run_or_defer(found.layer, move || {
-        let text = found.text().map_err(Failure::unavailable)?;
-        let meta = meta(Revision::of_contents(text.as_bytes()));
-        let contents = json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
-        Ok(era.result(Json::from_text(contents.to_string()), Some(VOLATILE)))
-    })
+    let view = context.view();
+    if let Some(found) = find(&view, &uri) {
+        return Outcome::run_or_defer(found.layer, move || contents(&found, &uri, era));
+    }
+    if !view.has_team() {
+        return Err(not_found(&uri));
+    }
+    Ok(Outcome::Deferred(Box::new(move || {
+        let found = find_new(&view, &uri).ok_or_else(|| not_found(&uri))?;
+        contents(&found, &uri, era)
+    })))
+}
+
+/// Returns the result of `resources/read`: the text of a prompt's file, and its revision.
+fn contents(found: &Found, uri: &str, era: Era) -> Result<Json, Failure> {
+    let text = found.text().map_err(Failure::unavailable)?;
+    let meta = meta(Revision::of_contents(text.as_bytes()));
+    let contents =
+        json!({ "contents": [{ "uri": uri, "mimeType": MIME_TYPE, "text": text, "_meta": meta }] });
+    Ok(era.result(Json::from_text(contents.to_string()), Some(VOLATILE)))
+}
+
+/// Asks the team's server for the prompt with a URI, because no known prompt has it.
+fn find_new(view: &View, uri: &str) -> Option<Found> {
+    let name = names_from_uri(uri).into_iter().next()?;
+    if view.refresh_for(&name) {
+        find(view, uri)
+    } else {
+        None
+    }
 }
 
 /// Finds the prompt with a URI.

@@ -48,7 +48,11 @@ fn person_with(url: &str, settings: &str) -> Client {
 
 /// The same with the token that the server has made.
 fn person(server: &HttpServer) -> Client {
-    let person = person_with(&url(server), "");
+    person_with_token(server, "")
+}
+
+fn person_with_token(server: &HttpServer, settings: &str) -> Client {
+    let person = person_with(&url(server), settings);
     write_secret(
         person.root().join(".config/prompt-expander/team-token"),
         &server.edit_token(),
@@ -209,7 +213,7 @@ fn without_the_server_everything_comes_from_the_cache_and_the_first_call_notices
 #[test]
 fn a_prompt_that_somebody_has_just_made_is_found_by_whoever_calls_it() {
     let server = server(&TEAM);
-    let mut person = person(&server);
+    let mut person = person_with_token(&server, "edit = true");
     output(person.words("list"));
     person.initialize(LEGACY);
     person.list();
@@ -230,6 +234,12 @@ fn a_prompt_that_somebody_has_just_made_is_found_by_whoever_calls_it() {
     make("got");
     let prompt = person.request("prompts/get", json!({ "name": "got" }));
     assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "New: ");
+    make("read");
+    let resource = person.request("resources/read", json!({ "uri": "prompt://read" }));
+    assert_eq!(resource["result"]["contents"][0]["text"], "New: {{input}}");
+    make("for-editors");
+    let history = person.call("prompt_history", json!({ "command": "for-editors" }));
+    assert_eq!(history.structured()["file"], "New: {{input}}");
     person.ignore_notifications();
 }
 

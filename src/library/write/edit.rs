@@ -220,12 +220,17 @@ impl Editor<'_> {
         self.write_text(&name, expected, WriteAction::Restore(&text), by, warnings)
     }
 
-    /// Reads a prompt's file, in any layer.
+    /// Reads a prompt's file, in any layer. If no such prompt is known, asks the team's server for
+    /// new ones.
     ///
     /// # Errors
     /// Fails if there is no such prompt, or if its file cannot be read.
     pub fn current(&self, name: &str) -> Result<CurrentPrompt, Diagnostic> {
-        let Some(found) = self.view.find_exactly(name) else {
+        let mut found = self.view.find_exactly(name);
+        if found.is_none() && self.view.refresh_for(name) {
+            found = self.view.find_exactly(name);
+        }
+        let Some(found) = found else {
             return Err(self.no_such_prompt_error(name));
         };
         let file = found.text()?;
