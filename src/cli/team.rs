@@ -10,6 +10,7 @@ use crate::whole_file::{self, FileAccess, PendingFile};
 use crate::wording::{count, in_backticks};
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand, ValueHint};
+use serde_json::json;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -37,7 +38,11 @@ pub(super) enum TeamCommand {
     /// Show your team's server, and what you may do there
     ///
     /// If the server does not answer, or does not accept your token, the exit status is 1.
-    Status,
+    Status {
+        /// Print one JSON object with `url`, `name`, `role` and `prompts`, their number
+        #[arg(long)]
+        json: bool,
+    },
     /// Stop using the prompts of your team's server
     ///
     /// Removes the keys that begin with `team` from `config.toml`, and deletes the file
@@ -60,7 +65,7 @@ impl TeamCommand {
         config::load(source);
         match self {
             TeamCommand::Join(join) => join.run(source, reporter),
-            TeamCommand::Status => status(source, reporter),
+            TeamCommand::Status { json } => status(json, source, reporter),
             TeamCommand::Leave => leave(source, reporter),
         }
     }
@@ -127,7 +132,7 @@ impl JoinTeam {
 ///
 /// # Errors
 /// Fails if the user is in no team, or the server doesn't answer.
-fn status(source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
+fn status(is_json: bool, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
     reporter.warn_all(&source.settings.problems);
     let Some(team) = &source.settings.team else {
         bail!("you are in no team; `prompt-expander team join URL` joins one");
@@ -136,6 +141,11 @@ fn status(source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let prompts = count(team.prompt_count(), "prompt");
         anyhow!("{error}\nthe cache of {} has {prompts}", team.url())
     })?;
+    if is_json {
+        return output::print_json(&json!({
+            "url": team.url(), "name": member.name, "role": member.role, "prompts": team.prompt_count()
+        }));
+    }
     output::print_verbatim(format!("{}\n", description(team, &member)).as_bytes())
 }
 

@@ -1122,6 +1122,10 @@ fn who_joins_a_team_has_its_prompts_and_who_leaves_has_nothing_of_it() {
         output(person.words("team status")),
         format!("{membership}\n")
     );
+    assert_eq!(
+        person.words("team status --json").json(),
+        json!({ "url": url, "name": "ana", "role": "read", "prompts": 1 })
+    );
     assert_eq!(output(person.words("expand review x")), "Review x\n");
     person
         .run(["team", "join", "http://localhost:1"], "x")
