@@ -27,6 +27,8 @@ mod hook;
 mod import;
 mod install;
 mod install_method;
+#[cfg(unix)]
+mod interrupts;
 mod line;
 mod list;
 mod man;

@@ -1,5 +1,7 @@
 //! Runs the user's editor.
 
+#[cfg(unix)]
+use super::interrupts;
 use super::output::Reporter;
 use crate::agents::Environment;
 use crate::wording::in_backticks;
@@ -102,26 +104,13 @@ pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Resu
     Ok(EditorExit { editor, status })
 }
 
-/// Runs a command, and ignores Ctrl-C until it exits: the terminal sends the signal to this
-/// process, too, but only the editor should react to it.
+/// Runs a command, and ignores Ctrl-C from then on: the terminal sends the signal to this process,
+/// too, but only the editor should react to it. After the editor has exited, the signal would end
+/// this process before the user's text is saved.
 #[cfg(unix)]
 fn wait_without_interrupts(command: &mut Command) -> io::Result<ExitStatus> {
-    use signal_hook::consts::{SIGINT, SIGQUIT};
-    let ignored_flag = std::sync::Arc::default(); // set by the handlers, read by nobody
-    let mut handlers = Vec::new();
-    // Register the handlers before the editor starts, so that no signal kills this process in the
-    // meantime. If one can't be registered, the user can still edit, so the error is ignored.
-    for signal in [SIGINT, SIGQUIT] {
-        handlers.extend(signal_hook::flag::register(
-            signal,
-            std::sync::Arc::clone(&ignored_flag),
-        ));
-    }
-    let status = command.status();
-    for handler in handlers {
-        signal_hook::low_level::unregister(handler);
-    }
-    status
+    interrupts::ignore();
+    command.status()
 }
 
 #[cfg(not(unix))]

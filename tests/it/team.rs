@@ -1189,6 +1189,25 @@ fn a_token_can_be_typed_and_is_not_shown() {
 }
 
 #[test]
+fn ctrl_c_after_the_typed_token_ends_the_wait_for_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let person = Client::new().arguments([]);
+    let line = format!(
+        "$PROGRAM team join http://{}",
+        listener.local_addr().unwrap()
+    );
+    let Some(mut typing) = Typing::started(&person, 100, &line) else {
+        return;
+    };
+    typing.until("Token for ");
+    typing.keys("a-token-for-reading\n");
+    let _never_answered = listener.accept().unwrap();
+    typing.keys("\x03");
+    let shown = typing.end();
+    assert!(!shown.contains("did not answer"), "{shown}");
+}
+
+#[test]
 fn a_server_without_tokens_is_joined_without_one_and_a_token_of_a_file_is_copied() {
     let server = server(&TEAM);
     let person = Client::new().arguments([]);

@@ -7,13 +7,14 @@
 
 use super::frame::{Cursor, Frame, FrameLine};
 use super::keys::{self, Key};
+use crate::cli::interrupts::{self, KEYBOARD_SIGNALS};
 use crate::cli::output::for_terminal;
 use crate::lock::lock;
 use anstyle::Style;
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -275,6 +276,8 @@ fn save_and_change(exit_sequence: String, change: impl Fn(&mut Termios)) -> io::
         modes,
         exit_sequence,
     });
+    // A signal must end the process only after its handler has restored the terminal.
+    interrupts::ignore();
     tcsetattr(&tty, OptionalActions::Now, &changed)?;
     Ok(tty)
 }
@@ -288,6 +291,7 @@ fn restore() -> bool {
     // Errors are ignored: they mean that the terminal was closed.
     let _ = terminal.tty.write_all(terminal.exit_sequence.as_bytes());
     let _ = tcsetattr(&terminal.tty, OptionalActions::Now, &terminal.modes);
+    interrupts::allow();
     true
 }
 
@@ -298,17 +302,17 @@ fn restore_on_panic_or_signal() {
         restore(); // first, because the alternate screen would hide the report
         report_panic(panic);
     }));
-    let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]) else {
+    let Ok(mut signals) = Signals::new([SIGHUP, SIGTERM].into_iter().chain(KEYBOARD_SIGNALS))
+    else {
         return;
     };
     // If the thread can't be started, signals are ignored, but the picker can still be closed.
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             let was_in_use = restore();
-            let is_from_keyboard = [SIGINT, SIGQUIT].contains(&signal); // Ctrl-C and Ctrl-\
-            // While the user's editor is open, such a signal is meant for the editor.
-            let is_for_editor = is_from_keyboard && !was_in_use;
-            if !is_for_editor {
+            // While the terminal isn't in use, `interrupts` decides.
+            let is_decided_elsewhere = !was_in_use && KEYBOARD_SIGNALS.contains(&signal);
+            if !is_decided_elsewhere {
                 let _ = emulate_default_handler(signal); // only fails for unknown signals
             }
         }
