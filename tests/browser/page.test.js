@@ -398,6 +398,7 @@ journey("a token is taken from the address or asked for, stays in the tab unless
   assert.equal(await other.getByRole("link", { name: "New prompt" }).count(), 0);
   await other.goto(`${server.url}edit/writing/edit`);
   await heading(other, "Editing needs a token");
+  await other.getByText("may only read prompts. Paste one with the role write.").waitFor();
   await log(WRITER);
   await heading(other, "Edit :writing/edit");
   await other.goto(server.url);

@@ -12,7 +12,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 const MOST_BYTES: usize = 90 * 1024;
 
 /// The most lines of the script, and of a function in it, without blank lines and comments.
-const MOST_LINES: usize = 1025;
+const MOST_LINES: usize = 1030;
 const MOST_LINES_OF_FUNCTION: usize = 40;
 
 /// The most characters of a line of the script, so that nobody gains by packing.

@@ -30,7 +30,7 @@ async function pageAt(url, before) {
     const me = await ask("GET", "/api/me");
     if (kind === "") return await listPage(me, Object.fromEntries(searchParams), before.all);
     if (kind === "prompts") return await promptPage(me, name, before.values ?? valuesOf(searchParams));
-    if (!me.may_edit) return editTokenPage(me.token_file);
+    if (!me.may_edit) return editTokenPage(me);
     if (kind === "history") return await historyPage(name, searchParams.get("revision"));
     return await editorPage(me, kind === "new" ? null : name, searchParams.get("command") ?? "");
   } catch (refused) {

@@ -66,13 +66,18 @@ export function tokenPage(refused) {
   return pageWithForm("This server needs a token", about, wrong, token() && h("p", reload));
 }
 
-/** Returns the page for somebody who may read prompts, but not edit them. `file` has the token, if it is known. */
-export function editTokenPage(file) {
+/** Returns the page for somebody who may read prompts, but not edit them. `name` is that of the token in use, if any. */
+export function editTokenPage({ name, token_file: file }) {
+  const heading = "Editing needs a token";
+  if (name) {
+    const reader = ["The token of ", h("code", name), " may only read prompts. "];
+    return pageWithForm(heading, h("p", reader, "Paste one with the role ", h("code", "write"), "."));
+  }
   const how = file
     ? ["Paste the first word of this file, which is on this machine: ", h("code", file)]
     : ["Open the address with the token that ", h("code", "serve"), " printed, or paste it here."];
   const off = ["If editing is off, write ", h("code", "edit = true"), " into config.toml, and restart the server."];
-  return pageWithForm("Editing needs a token", h("p", how), h("p", off));
+  return pageWithForm(heading, h("p", how), h("p", off));
 }
 
 function pageWithForm(heading, ...about) {
