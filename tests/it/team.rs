@@ -367,7 +367,8 @@ fn a_list_says_how_old_it_is_when_the_server_is_gone() {
     let Ran { stdout, stderr, .. } = person.words("list");
     assert!(stdout.contains("review"), "{stdout}");
     assert!(
-        stderr.contains("cannot be reached") && stderr.contains("the team's prompts are those of"),
+        stderr.contains("cannot be reached: Connection refused")
+            && stderr.contains("the team's prompts are those of"),
         "{stderr}"
     );
 }
@@ -1100,6 +1101,10 @@ fn who_joins_a_team_has_its_prompts_and_who_leaves_has_nothing_of_it() {
     person
         .words("team status")
         .says(1, &["you are in no team; `prompt-expander team join URL`"]);
+    person.run(["new", "review", "--team"], "Review").says(
+        1,
+        &["there is no team; `prompt-expander team join URL` joins one"],
+    );
     let membership = format!("{url}: 1 prompt; you are known as `ana`, with the role `read`");
     person
         .run(

@@ -109,7 +109,7 @@ impl Library {
 /// Returns the error for a layer that has no folder or server to write prompts to.
 fn no_store_error(layer: Layer) -> Diagnostic {
     if layer == Layer::TEAM {
-        let fix = "write `team = \"https://…\"`, the address of its server, into the settings file";
+        let fix = "`prompt-expander team join URL` joins one";
         return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
     }
     let message = "there is no folder of prompts to write to";

@@ -39,8 +39,7 @@ impl BaseUrl {
     /// Returns the reason why the address is invalid, as a clause that follows "the address". It
     /// doesn't quote the address, which may contain a password.
     fn parse(text: &str) -> Result<BaseUrl, &'static str> {
-        const NOT_ABSOLUTE: &str =
-            "must be a whole address, such as `https://prompts.example.com/v1`";
+        const NOT_ABSOLUTE: &str = "must be a whole address, such as `https://prompts.example.com`";
         let uri: Uri = text.trim().parse().map_err(|_| NOT_ABSOLUTE)?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(NOT_ABSOLUTE);

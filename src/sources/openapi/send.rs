@@ -276,8 +276,11 @@ pub(in crate::sources) fn exchange_error(
              `allow-private = true` into config.toml for its document",
         ),
         error => {
+            let error_text = match error {
+                ureq::Error::Io(cause) => cause.to_string(),
+                other => other.to_string(),
+            };
             // Shorten it, because a TLS error may list many hosts.
-            let error_text = error.to_string();
             let reason = printable(&truncate_at_word(&error_text, MAX_ERROR_CHARS));
             (
                 format!("at {} cannot be reached: {reason}", in_backticks(url)),
