@@ -729,8 +729,6 @@ mod tests {
     #[test]
     fn the_hook_of_codex_goes_into_the_config_if_only_that_has_hooks() {
         let stop = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"log\"\n";
-        let inline =
-            "[hooks]\nUserPromptSubmit = [{hooks = [{type = \"command\", command = \"log\"}]}]\n";
         let json = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "log"}]}]}}"#;
         let nothing = r#"{"hooks": {"Stop": []}}"#;
         let state = "[hooks.state.\"x\"]\ntrusted_hash = \"y\"\n";
@@ -747,14 +745,8 @@ mod tests {
                 true,
             ),
             (&*format!("{stop}{state}# end"), None, true),
-            (inline, None, true),
             (
                 "[hooks]\nStop = [{hooks = [{command = \"log\"}]}]\n",
-                None,
-                true,
-            ),
-            (
-                "hooks.Stop = [{hooks = [{command = \"log\"}]}]\n\n[tui]\na = 1\n",
                 None,
                 true,
             ),
@@ -769,12 +761,11 @@ mod tests {
             let value = ConfigSyntax::Toml.parse(&text).unwrap();
             assert_eq!(has_hooks(&value), config != state, "{text}");
             if is_in_config {
-                let index = usize::from(config == inline); // after the user's own
-                let handler = &value["hooks"]["UserPromptSubmit"][index]["hooks"][0];
+                let handler = &value["hooks"]["UserPromptSubmit"][0]["hooks"][0];
                 assert_eq!(handler["additionalContextLimit"], 0, "{text}");
                 assert_eq!(handler["timeout"], 5, "{text}");
                 let file = user.path(CODEX);
-                let place = format!("{}:user_prompt_submit:{index}:0", file.display());
+                let place = format!("{}:user_prompt_submit:0:0", file.display());
                 let trusted = format!("{text}[hooks.state.'{place}']\ntrusted_hash = 'x'\n");
                 fs::write(user.path(CODEX), trusted).unwrap();
                 let plan =
@@ -795,12 +786,9 @@ mod tests {
         }
         let inline_table = "a = 1\nhooks = {Stop = [{hooks = [{command = \"log\"}]}]} # mine\n";
         let user = User::with(&[(CODEX, inline_table)]);
-        user.install(|_| {}, "codex").unwrap();
-        let value = ConfigSyntax::Toml.parse(&user.read(CODEX)).unwrap();
-        let handler = &value["hooks"]["UserPromptSubmit"][0]["hooks"][0];
-        assert_eq!(handler["timeout"], 5, "{value}");
-        user.uninstall("codex");
-        assert_eq!(user.read(CODEX), inline_table);
+        let error = user.install(|_| {}, "codex").unwrap_err();
+        let expected = "`hooks` must be tables such as `[[hooks.UserPromptSubmit]]`, but is not";
+        assert_eq!(error.message, expected);
     }
 
     #[test]

@@ -3,9 +3,7 @@
 use super::entry::{Entry, EntryEdit, SetMode, syntax_error, wrong_type};
 use crate::prompt::{Diagnostic, Position};
 use serde_json::{Map, Number, Value};
-use toml_edit::{
-    Array, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, TomlError,
-};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, TomlError};
 
 /// Parses a TOML text into a JSON value.
 pub(super) fn parse(text: &str) -> Result<Value, Diagnostic> {
@@ -100,11 +98,11 @@ pub(super) fn remove(text: &str, keys: &[String]) -> Result<String, Diagnostic> 
 }
 
 /// Sets the handler for an event: updates this program's handler, or adds the tables
-/// `[[hooks.EVENT]]` and `[[hooks.EVENT.hooks]]` at the end of the text. If the user has written the
-/// hooks inline, e.g. `hooks = {Stop = […]}`, adds the handler there.
+/// `[[hooks.EVENT]]` and `[[hooks.EVENT.hooks]]` at the end of the text.
 ///
 /// # Errors
-/// Fails if the text is invalid, or if `hooks.EVENT` isn't a list.
+/// Fails if the text is invalid, or if tables can't be added to the hooks in it, because they are
+/// written inline, e.g. `hooks = {Stop = […]}`.
 pub(super) fn set_hook(
     text: &str,
     event: &str,
@@ -125,30 +123,12 @@ pub(super) fn set_hook(
     };
     let table = new_table(handler);
     let edited = format!("{text}{separator}[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\n{table}");
-    if parse(&edited).is_ok() {
-        return Ok(restore_line_endings(text, edited));
+    if parse(&edited).is_err() {
+        let keys = ["hooks".to_owned()];
+        let tables = format!("tables such as `[[hooks.{event}]]`");
+        return Err(wrong_type(&keys, &tables, position(text, &keys)));
     }
-    if add_inline_handler(&mut document, event, handler).is_none() {
-        let keys = ["hooks".to_owned(), event.to_owned()];
-        return Err(wrong_type(&keys, "a list", position(text, &keys)));
-    }
-    Ok(restore_line_endings(text, document.to_string()))
-}
-
-/// Adds a handler to hooks that are written inline: adds `{hooks = [{…}]}` to the list of the event,
-/// which is created if it is missing. Returns `None` if the hooks or the event can't be extended.
-fn add_inline_handler(document: &mut DocumentMut, event: &str, handler: &Entry) -> Option<()> {
-    let hooks = document.get_mut("hooks")?.as_table_like_mut()?;
-    let groups = hooks.entry(event).or_insert(Item::None);
-    if groups.is_none() {
-        *groups = Item::Value(Array::new().into());
-    }
-    let mut handlers = Array::new();
-    handlers.push(new_table(handler).into_inline_table());
-    let mut group = InlineTable::new();
-    group.insert("hooks", handlers.into());
-    groups.as_array_mut()?.push(group);
-    Some(())
+    Ok(restore_line_endings(text, edited))
 }
 
 /// Removes this program's handlers of an event, and the groups and the list that have become empty.
