@@ -26,18 +26,16 @@ impl Write for AppendedFile {
 
 /// Opens a file for appending. A new file is readable by its owner only.
 ///
-/// If `doctor` has started the server, only checks that the file could be opened, and returns
-/// `None`. Doesn't create the file in this case.
+/// Returns `None` without opening it if `doctor` has started the server.
 ///
 /// # Errors
 /// Fails with a message for the user if the file can't be opened.
 pub(super) fn open(path: &Path) -> Result<Option<AppendedFile>, String> {
-    let absolute_path = absolute(path); // expands `~`, which may be in a settings file
     let is_examined = std::env::var_os(EXAMINED_VARIABLE).is_some();
     if is_examined {
-        check_appendable(&absolute_path).map_err(|error| open_error(path, &error))?;
         return Ok(None);
     }
+    let absolute_path = absolute(path); // expands `~`, which may be in a settings file
     let file = open_or_create(&absolute_path).map_err(|error| open_error(path, &error))?;
     let file = AppendedFile(Arc::new(Mutex::new(file)));
     #[cfg(unix)]
@@ -83,21 +81,6 @@ fn reopen_on_hangup(file: AppendedFile, path: std::path::PathBuf) {
             }
         }
     });
-}
-
-/// Checks whether a file could be opened for appending, without changing anything. If the file
-/// doesn't exist, checks whether a temporary file can be created in its folder.
-fn check_appendable(path: &Path) -> io::Result<()> {
-    let Err(error) = append_options(path)?.open(path) else {
-        return Ok(());
-    };
-    if error.kind() != io::ErrorKind::NotFound {
-        return Err(error);
-    }
-    let folder = path.parent().unwrap_or(path);
-    // Keep only the kind, because the message contains the name of the temporary file.
-    tempfile::tempfile_in(folder).map_err(|error| error.kind())?;
-    Ok(())
 }
 
 /// Opens a file for appending, and creates it if it doesn't exist.
