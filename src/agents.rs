@@ -41,7 +41,7 @@ pub use agent::{
 };
 pub use config_file::{Backup, ConfigFile};
 pub use drafts::{DraftEditor, Drafts, EditorProblem};
-pub use environment::{Environment, Scope, System, is_same_file};
+pub use environment::{Environment, Scope, System};
 pub use files::AgentFiles;
 pub use hook_dialect::{HookAnswer, SubmittedMessage};
 pub use hook_line::{HookPlace, RegisteredHook};

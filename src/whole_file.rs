@@ -414,6 +414,18 @@ fn rename_over_placeholder(from: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
+/// Returns whether two paths lead to the same file, after following symlinks. Paths that don't
+/// exist are the same only if they are equal.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    if a == b {
+        return true;
+    }
+    let Ok(real_a) = a.canonicalize() else {
+        return false;
+    };
+    b.canonicalize().is_ok_and(|real_b| real_a == real_b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

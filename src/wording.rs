@@ -246,6 +246,26 @@ pub(crate) fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Returns whether a whole name matches a pattern, in which `*` stands for any text, including `/`:
+/// `git/*` matches `git/commit`.
+pub(crate) fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut remaining) = name.strip_prefix(start) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some((_, after)) = remaining.split_once(part) else {
+            return false;
+        };
+        remaining = after;
+    }
+    remaining.ends_with(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

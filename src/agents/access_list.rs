@@ -2,7 +2,7 @@
 
 use super::config_text::value_at;
 use super::registration::Registration;
-use crate::wording::in_backticks;
+use crate::wording::{in_backticks, matches_pattern};
 use serde_json::Value;
 
 /// A list of servers or tools in an agent's settings, e.g. `mcp.allowed` of Gemini CLI.
@@ -133,22 +133,6 @@ impl ItemNotation {
             ItemNotation::Pattern => matches_pattern(listed_text, text),
         }
     }
-}
-
-/// Returns whether the whole name matches a pattern, in which `*` stands for any text.
-pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(remaining) = name.strip_prefix(start) else {
-        return false;
-    };
-    // Try every end of the text that `*` stands for.
-    (0..=remaining.len()).any(|end| {
-        remaining
-            .get(end..)
-            .is_some_and(|remaining| matches_pattern(rest, remaining))
-    })
 }
 
 const HIDES_TOOL: &str = "does not offer `expand_prompt` to the model";

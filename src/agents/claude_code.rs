@@ -1,8 +1,6 @@
 //! Anthropic's Claude Code, as observed in versions up to 2.1.332.
 
-use super::access_list::{
-    ADD_TO_LIST, AccessList, ItemNotation, ListEffect, matches_pattern, not_listed_message,
-};
+use super::access_list::{ADD_TO_LIST, AccessList, ItemNotation, ListEffect, not_listed_message};
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
@@ -12,7 +10,7 @@ use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::wording::in_backticks;
+use crate::wording::{in_backticks, matches_pattern};
 use serde_json::{Value, json};
 
 pub(super) static CLAUDE_CODE: Agent = Agent {

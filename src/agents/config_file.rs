@@ -2,15 +2,13 @@
 
 use super::config_text::ConfigSyntax;
 use super::environment::Scope;
+use crate::input::without_bom;
 use crate::prompt::{Diagnostic, Kind, Position};
 use crate::whole_file::{self, FileAccess, PendingFile};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-
-/// The byte order mark that some editors write at the start of a file.
-const BOM: char = '\u{feff}';
 
 /// A config file: the text that was read, and the text to write.
 #[derive(Debug, Clone, PartialEq)]
@@ -318,11 +316,6 @@ fn read_text(path: &Path) -> Result<Option<String>, Diagnostic> {
 
 fn unreadable(path: &Path, message: String, fix: &str) -> Diagnostic {
     Diagnostic::new(Kind::Unreadable, message, fix).in_file(path)
-}
-
-/// Removes a byte order mark from the start of a text.
-fn without_bom(text: &str) -> &str {
-    text.strip_prefix(BOM).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The environment of a process, how programs are found in it, and the user's folders.
 
+pub(super) use crate::whole_file::is_same_file;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -163,18 +164,6 @@ impl System {
             _ => self.join_home(".config"),
         }
     }
-}
-
-/// Returns whether two paths lead to the same file, after following symlinks. Paths that don't
-/// exist are the same only if they are equal.
-pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    if a == b {
-        return true;
-    }
-    let Ok(real_a) = a.canonicalize() else {
-        return false;
-    };
-    b.canonicalize().is_ok_and(|real_b| real_a == real_b)
 }
 
 /// Returns whether two names denote the same variable. Windows ignores case.

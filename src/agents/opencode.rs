@@ -2,7 +2,6 @@
 
 mod menu_text;
 
-use super::access_list::matches_pattern;
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
 use super::config_text::{ConfigSyntax, Entry, Plugin};
 use super::drafts::Drafts;
@@ -12,7 +11,7 @@ use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
-use crate::wording::in_backticks;
+use crate::wording::{in_backticks, matches_pattern};
 use serde_json::json;
 
 pub(super) static OPENCODE: Agent = Agent {

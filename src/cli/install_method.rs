@@ -1,9 +1,8 @@
 //! Detects how this program was installed, for `--version`. Looks at its path, and at files next to
 //! its folder.
 
-use crate::agents::is_same_file;
 use crate::cli::user_folders;
-use crate::whole_file::{self, FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess, PendingFile, is_same_file};
 use anyhow::Context;
 use std::env;
 use std::fs;

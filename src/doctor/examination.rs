@@ -1,8 +1,9 @@
 //! The input of `doctor`, and helpers that the checks share.
 
-use crate::agents::{Agent, Finding, System, is_same_file};
+use crate::agents::{Agent, Finding, System};
 use crate::menus::MenuSettings;
 use crate::prompt::{Diagnostic, Kind};
+use crate::whole_file::is_same_file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -3,11 +3,12 @@
 
 use crate::agents::agent::{Agent, Installed, TrustRecord};
 use crate::agents::config_file::{Backup, ConfigFile};
-use crate::agents::environment::{Scope, System, is_same_file};
+use crate::agents::environment::{Scope, System};
 use crate::agents::files::AgentFiles;
 use crate::agents::hook_line::{HookPlace, RegisteredHook, entries_of_event, has_hooks, is_plain};
 use crate::agents::registration::{Registration, SERVER_NAME};
 use crate::prompt::{Diagnostic, Kind, Position};
+use crate::whole_file::is_same_file;
 use crate::wording::{full_path, in_backticks, path_in_backticks, printable};
 use serde_json::Value;
 use std::collections::BTreeSet;

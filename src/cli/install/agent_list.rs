@@ -1,19 +1,11 @@
 //! Prints the agents, and what is registered with each.
 
 use crate::agents::{Registration, RegistrationStatus, SERVER_NAME, Scope};
-use crate::cli::output::{self, FAINT, NAME, Reporter, Styled, styled};
+use crate::cli::output::{self, Reporter};
 use crate::prompt::Position;
 use crate::wording::{in_backticks, without_password};
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// A row of the table.
-struct AgentRow {
-    agent: &'static str,
-    state: String,
-    /// `FILE:LINE` of the registration; empty if there is none.
-    location: String,
-}
 
 /// Returns whether something is registered with an agent, or may be because its files can't be
 /// read.
@@ -38,31 +30,32 @@ pub(super) fn print(
             rows.extend(rows_for(status));
         }
     }
-    output::print_lines(&format_table(&rows))?;
+    output::print_table(["AGENT", "STATUS", "FILE"], &rows)?;
     for status in statuses {
         reporter.warn_all(&status.errors);
     }
     Ok(())
 }
 
-/// Returns a row for each server and hook that is registered with an agent. If there are none,
-/// returns one row that says so, or that the config can't be read.
-fn rows_for(status: &RegistrationStatus) -> Vec<AgentRow> {
-    let agent = status.agent.name;
+/// Returns a row for each server and hook that is registered with an agent: the name of the agent,
+/// the state, and `FILE:LINE`. If there are none, returns one row that says so, or that the config
+/// can't be read.
+fn rows_for(status: &RegistrationStatus) -> Vec<[String; 3]> {
+    let agent = status.agent.name.to_owned();
     let mut rows = Vec::new();
     for server in &status.registrations {
-        rows.push(AgentRow {
-            agent,
-            state: describe_state(server),
-            location: format_location(&server.path, server.position),
-        });
+        rows.push([
+            agent.clone(),
+            describe_state(server),
+            format_location(&server.path, server.position),
+        ]);
     }
     for (file, position) in &status.hooks {
-        rows.push(AgentRow {
-            agent,
-            state: "hook".to_owned(),
-            location: format_location(file, *position),
-        });
+        rows.push([
+            agent.clone(),
+            "hook".to_owned(),
+            format_location(file, *position),
+        ]);
     }
     if rows.is_empty() {
         let state = if status.errors.is_empty() {
@@ -70,56 +63,9 @@ fn rows_for(status: &RegistrationStatus) -> Vec<AgentRow> {
         } else {
             "its config cannot be read"
         };
-        rows.push(AgentRow {
-            agent,
-            state: state.to_owned(),
-            location: String::new(),
-        });
+        rows.push([agent, state.to_owned(), String::new()]);
     }
     rows
-}
-
-/// Formats rows for standard output: as columns below a header on a terminal, otherwise separated
-/// by tabs.
-fn format_table(rows: &[AgentRow]) -> Styled {
-    let is_at_terminal = output::terminal_width().is_some();
-    if is_at_terminal {
-        aligned_table(rows)
-    } else {
-        tab_separated(rows)
-    }
-}
-
-fn tab_separated(rows: &[AgentRow]) -> Styled {
-    let mut text = Styled::default();
-    for AgentRow {
-        agent,
-        state,
-        location,
-    } in rows
-    {
-        text.push(format!("{agent}\t{state}\t{location}\n"));
-    }
-    text
-}
-
-/// Formats rows as columns below a header, or returns an empty text if there are no rows. The
-/// longest name of an agent takes 11 columns.
-fn aligned_table(rows: &[AgentRow]) -> Styled {
-    let mut text = Styled::default();
-    let Some(width) = rows.iter().map(|row| row.state.len()).max() else {
-        return text;
-    };
-    let header = format!("{:11}  {:width$}  FILE\n", "AGENT", "STATUS");
-    text.append(styled(FAINT, header));
-    for row in rows {
-        let line = styled(NAME, format!("{:11}", row.agent))
-            .plain(format!("  {:width$}  ", row.state))
-            .with(FAINT, &row.location)
-            .plain("\n");
-        text.append(line);
-    }
-    text
 }
 
 /// Formats a position as `FILE:LINE`, or as `FILE` if the line is unknown.

@@ -1,17 +1,16 @@
 //! Chooses the path of the program to register, and copies the program if that path is temporary.
 
-use crate::agents::is_same_file;
 use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
 use crate::cli::output;
-use crate::cli::source_options::absolute;
+use crate::cli::source_options::{absolute, without_parents};
 use crate::cli::user_folders;
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{FileAccess, PendingFile, is_same_file};
 use crate::wording::in_backticks;
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Returns an absolute path of this program that stays valid after an update. Prefers a symlink on
 /// `PATH` to its target, because an update may change the name of the target.
@@ -46,23 +45,9 @@ fn candidate_paths() -> Vec<PathBuf> {
     // A plain name was looked up on `PATH`.
     let is_path = first_argument.components().count() > 1;
     if is_path {
-        paths.push(without_parent_folders(&absolute(&first_argument)));
+        paths.push(without_parents(absolute(&first_argument)));
     }
     paths
-}
-
-/// Returns an absolute path without `..`: `/a/b/../c` becomes `/a/c`. If `/a/b` is a symlink, this
-/// may be the path of another file, or of none.
-fn without_parent_folders(path: &Path) -> PathBuf {
-    let mut shortened = PathBuf::new();
-    for component in path.components() {
-        if component == Component::ParentDir {
-            shortened.pop();
-        } else {
-            shortened.push(component);
-        }
-    }
-    shortened
 }
 
 /// Returns the paths at which `PATH` may have this program, e.g. `/usr/bin/prompt-expander`, in the

@@ -12,7 +12,7 @@ use crate::prompt::{
     Diagnostic, Format, Kind, MAX_FILE, Name, Position, fold_name, is_partial, sha256,
 };
 use crate::whole_file::FileAccess;
-use crate::wording::{in_backticks, is_hex, printable, without_password};
+use crate::wording::{in_backticks, is_hex, matches_pattern, printable, without_password};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -313,16 +313,6 @@ fn check_stem(stem: &str) -> Result<(), String> {
     } else {
         Err("it cannot be typed as a name".to_owned())
     }
-}
-
-/// Returns whether `name` matches `pattern`, whose first `*` matches any characters, including `/`.
-/// E.g., `git/*` matches `git/commit`.
-fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((prefix, suffix)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    name.strip_prefix(prefix)
-        .is_some_and(|rest| rest.ends_with(suffix))
 }
 
 /// Returns whether the text is a full commit id, not an abbreviated one.

@@ -3,7 +3,7 @@
 use super::Editor;
 use crate::library::source::{Found, Layer};
 use crate::prompt::{Diagnostic, Kind, Name, Prompt, Severity};
-use std::fs;
+use crate::whole_file::is_same_file;
 use std::path::Path;
 
 impl Editor<'_> {
@@ -86,15 +86,4 @@ fn attaches(prompt: &Prompt, prompt_file: &Path, file: &Path) -> bool {
     let folder = prompt_file.parent().unwrap_or(prompt_file);
     let mut attachments = prompt.attachments.iter();
     attachments.any(|attachment| is_same_file(&folder.join(&attachment.path), file))
-}
-
-/// Returns whether two paths refer to the same file after resolving symlinks.
-fn is_same_file(path: &Path, other: &Path) -> bool {
-    if path == other {
-        return true;
-    }
-    match (fs::canonicalize(path), fs::canonicalize(other)) {
-        (Ok(path), Ok(other)) => path == other,
-        _ => false,
-    }
 }
