@@ -21,10 +21,11 @@ mod prose;
 pub use invocations::{Invocation, InvocationForm, MAX_LOOKUPS};
 
 use crate::agents::{Agent, HookAnswer, SubmittedMessage, System, Unit};
-use crate::library::{Found, Layer, View, note_for_model, only_with_last_segment, similar_names};
-use crate::prompt::{
-    Call, Diagnostic, Name, Prompt, fold_name, is_common_after_colon, non_command_kind,
+use crate::library::{
+    Expansion, Found, Layer, View, note_for_model, only_with_last_segment, similar_names,
 };
+use crate::prompt::{Call, Diagnostic, Name, fold_name, is_common_after_colon, non_command_kind};
+use crate::usage::Way;
 use crate::wording::{and_list, in_backticks, or_list, quoted};
 use invocations::{Grammar, Invoked, TypedName, find_invocations, is_smiley};
 use std::cell::OnceCell;
@@ -35,6 +36,25 @@ use std::path::Path;
 pub struct Event {
     agent: &'static Agent,
     submitted: SubmittedMessage,
+}
+
+/// The answer to an event.
+#[derive(Debug)]
+pub struct EventAnswer {
+    /// A line of JSON that adds context to the message.
+    pub line: String,
+    /// The prompts whose expansions are in the context, without those that the server has also
+    /// expanded for the same message.
+    pub expanded: Vec<ExpandedByHook>,
+}
+
+/// A prompt that the hook has expanded.
+#[derive(Debug)]
+pub struct ExpandedByHook {
+    /// The prompt.
+    pub found: Found,
+    /// Whether the message has the prompt's name or an entry of the agent's menu.
+    pub way: Way,
 }
 
 impl Event {
@@ -57,10 +77,10 @@ impl Event {
         }
     }
 
-    /// Returns a line of JSON that adds context to the message, or `None` if there is nothing to
-    /// add. `system` is where the agent runs: its files may limit the length of the context, and say
-    /// what is in its menu. It is `None` if the agent runs on another machine.
-    pub fn answer(&self, view: &View, system: Option<&System>) -> Option<String> {
+    /// Returns the answer, or `None` if there is nothing to add to the message. `system` is where
+    /// the agent runs: its files may limit the length of the context, and say what is in its menu.
+    /// It is `None` if the agent runs on another machine.
+    pub fn answer(&self, view: &View, system: Option<&System>) -> Option<EventAnswer> {
         let hook = self.agent.hook.as_ref()?;
         let menu = AgentMenu {
             agent: self.agent,
@@ -77,13 +97,17 @@ impl Event {
             Some(system) => self.agent.context_limit(system)?,
             None => hook.context_limit,
         };
+        let Context { text, expanded } = join_within(max, unit, parts);
         let answer = HookAnswer {
-            context: join_within(max, unit, parts),
+            context: text,
             note_for_user: analysis.note_for_user(),
             calls_menu_entry: analysis.calls_menu_entry(),
         };
         let json = hook.answer(&self.submitted, &answer)?;
-        Some(format!("{json}\n"))
+        Some(EventAnswer {
+            line: format!("{json}\n"),
+            expanded,
+        })
     }
 }
 
@@ -392,15 +416,26 @@ fn context_parts(agent: &Agent, analysis: &MessageAnalysis<'_>) -> Option<Vec<Co
 struct ContextPart {
     /// The note. For a prompt, a request to call `expand_prompt`.
     short: String,
-    /// The expansion of a prompt, which replaces `short` if it fits into the context.
-    expansion: Option<String>,
+    /// The expansion of a prompt, or why it can't be expanded. Replaces `short` if it fits into the
+    /// context.
+    full: Option<String>,
+    /// The prompt that `full` is the expansion of, if that counts as a use.
+    expanded: Option<ExpandedByHook>,
+}
+
+/// The context for a message.
+struct Context {
+    text: String,
+    /// The prompts whose expansions are in the text, as far as they count as uses.
+    expanded: Vec<ExpandedByHook>,
 }
 
 impl ContextPart {
     fn note(note: String) -> ContextPart {
         ContextPart {
             short: note,
-            expansion: None,
+            full: None,
+            expanded: None,
         }
     }
 
@@ -414,36 +449,69 @@ impl ContextPart {
             let request = request_call(invocation, CallReason::RenderedByService);
             return ContextPart::note(request);
         }
-        ContextPart {
-            short: request_call(invocation, CallReason::TooLong),
-            expansion: Some(expansion_part(agent, invocation, &prompt)),
+        let short = request_call(invocation, CallReason::TooLong);
+        match invocation
+            .found
+            .expand(&prompt, Call::Text(invocation.input))
+        {
+            Ok(expansion) => ContextPart {
+                short,
+                full: Some(expansion_text(agent, invocation, expansion)),
+                expanded: counted_use(agent, invocation),
+            },
+            Err(error) => ContextPart {
+                short,
+                full: Some(expansion_error_note(invocation, &error)),
+                expanded: None,
+            },
         }
     }
+}
+
+/// Returns an expansion as a use to count, or `None` if the server has already counted it: the
+/// agent has requested the same prompt from there.
+fn counted_use(agent: &Agent, invocation: &Invocation<'_, Found>) -> Option<ExpandedByHook> {
+    if agent.server_prompt(invocation.name).is_some() {
+        return None;
+    }
+    let way = if invocation.sign == ':' {
+        Way::Hook
+    } else {
+        Way::Menu
+    };
+    Some(ExpandedByHook {
+        found: invocation.found.clone(),
+        way,
+    })
 }
 
 /// Joins the parts of a context, with as many expansions as fit into `max` units. Earlier
 /// expansions take precedence. Where one doesn't fit, its part asks the model to call
 /// `expand_prompt`.
-fn join_within(max: usize, unit: Unit, parts: Vec<ContextPart>) -> String {
+fn join_within(max: usize, unit: Unit, parts: Vec<ContextPart>) -> Context {
     // Start with the short text of every part, so that no expansion displaces a later part.
+    let short_texts: Vec<&str> = parts.iter().map(|part| part.short.as_str()).collect();
+    let mut available = max.saturating_sub(unit.count(&short_texts.join(SEPARATOR)));
     let mut texts = Vec::new();
-    let mut expansions = Vec::new();
+    let mut expanded = Vec::new();
     for part in parts {
-        texts.push(part.short);
-        expansions.push(part.expansion);
-    }
-    let mut available = max.saturating_sub(unit.count(&texts.join(SEPARATOR)));
-    for (text, expansion) in texts.iter_mut().zip(expansions) {
-        let Some(expansion) = expansion else {
+        let Some(full) = part.full else {
+            texts.push(part.short);
             continue;
         };
-        let additional = unit.count(&expansion).saturating_sub(unit.count(text));
+        let additional = unit.count(&full).saturating_sub(unit.count(&part.short));
         if additional <= available {
             available -= additional;
-            *text = expansion;
+            texts.push(full);
+            expanded.extend(part.expanded);
+        } else {
+            texts.push(part.short);
         }
     }
-    texts.join(SEPARATOR)
+    Context {
+        text: texts.join(SEPARATOR),
+        expanded,
+    }
 }
 
 /// Returns the invocations without duplicates of earlier ones, and without mentions of prompts that
@@ -487,22 +555,16 @@ fn left_out_note(further: &[&Invocation<'_, Found>]) -> String {
     )
 }
 
-/// Returns the part of the context for one prompt: its expansion with an explanation for the model,
-/// or why these values can't be expanded.
-fn expansion_part(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: &Prompt) -> String {
-    let found = &invocation.found;
+/// Returns an expansion with an explanation for the model.
+fn expansion_text(
+    agent: &Agent,
+    invocation: &Invocation<'_, Found>,
+    expansion: Expansion,
+) -> String {
     let typed = quote_typed(invocation.sign, invocation.name, invocation.input);
-    let expansion = match found.expand(prompt, Call::Text(invocation.input)) {
-        Ok(expansion) => expansion,
-        Err(error) => {
-            return format!(
-                "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
-                 this; expand_prompt would say the same."
-            );
-        }
-    };
     let text = expansion.messages.into_text();
-    let mut part = explain_expansion(agent, &typed, invocation.form, &text, found.layer);
+    let layer = invocation.found.layer;
+    let mut part = explain_expansion(agent, &typed, invocation.form, &text, layer);
     if agent.server_prompt(invocation.name).is_some() {
         part += &format!("{SEPARATOR}{INCOMPLETE_COPY}");
     }
@@ -515,6 +577,15 @@ fn expansion_part(agent: &Agent, invocation: &Invocation<'_, Found>, prompt: &Pr
 
 /// Follows the expansion of a prompt that the agent has also requested from our server.
 const INCOMPLETE_COPY: &str = "The message has another copy of this text, in which words of the user are missing. Ignore that copy.";
+
+/// Returns a note for the model about a prompt that can't be expanded with these values.
+fn expansion_error_note(invocation: &Invocation<'_, Found>, error: &Diagnostic) -> String {
+    let typed = quote_typed(invocation.sign, invocation.name, invocation.input);
+    format!(
+        "In the user's message, {typed} is short for a stored prompt that cannot be expanded: {error}. Tell the user \
+         this; expand_prompt would say the same."
+    )
+}
 
 /// Returns a note for the model about a prompt whose file can't be read.
 fn unreadable_note(invocation: &Invocation<'_, Found>, error: &Diagnostic) -> String {

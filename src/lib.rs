@@ -25,6 +25,7 @@
 //! | `mcp` | defines the types of the protocol | |
 //! | [`library`] | finds, reads, watches and writes prompts; a [`library::View`] shows what one caller may see | know which sources there are, except for folders |
 //! | [`sources`] | adds sources of prompts: projects, packs, plugins, services, databases, teams | |
+//! | [`usage`] | counts how often each prompt is used | know who uses it, or for what |
 //! | [`hook`] | adds the text of prompts to a message that the user has submitted | wait for a network |
 //! | [`api`] | defines the JSON objects that the page and `--json` share | |
 //! | [`menus`] | keeps entries for prompts in agents' own menus | touch a file that it has not written |
@@ -47,8 +48,8 @@
 //! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens
 //!   to the owner and the mode of the file, and what a crash leaves.
 //! - The program writes only these files: those that the user named, prompt files for callers who
-//!   may edit them, agents' configs and menus after the user has confirmed, and its own files in the user's
-//!   folders for data, caches and state.
+//!   may edit them, agents' configs and menus after the user has confirmed, and its own files in the
+//!   user's folders for data, caches and state, to which the counts of uses belong.
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
 //!   kind of a diagnostic; people read its message.
 //! - Everything that comes from outside has a limit, and exceeding the limit is an error that says
@@ -69,6 +70,8 @@ pub mod prompt;
 pub mod library;
 
 pub mod sources;
+
+pub mod usage;
 
 pub mod jsonrpc;
 mod mcp;

@@ -1,4 +1,5 @@
-//! Reads and writes whole files. Every file that the program creates or replaces is written here.
+//! Reads and writes whole files, and opens files to append to. Every file that the program creates
+//! or replaces is written here.
 //!
 //! | subject | guarantee |
 //! |---|---|
@@ -14,7 +15,7 @@
 
 use crate::lock::lock;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -250,6 +251,42 @@ pub(crate) fn open_without_blocking(path: &Path) -> io::Result<File> {
         rustix::fs::OFlags::NONBLOCK.bits() as i32,
     );
     options.read(true).open(path)
+}
+
+/// Opens an existing file for appending. On Unix, opening a FIFO that nobody reads fails instead of
+/// blocking.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    append_options().open(path)
+}
+
+/// Creates a private file for appending, with missing folders that only its owner can enter. Opens
+/// the file if another process has just created it.
+pub(crate) fn create_to_append(path: &Path) -> io::Result<File> {
+    let folder = folder_of(path);
+    let mut folder_options = DirBuilder::new();
+    let mut options = append_options();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        folder_options.mode(0o700);
+        options.mode(FileAccess::Private.initial_mode());
+    }
+    folder_options.recursive(true).create(folder)?;
+    let file = options.create(true).open(path)?;
+    give_to_folder_owner(&file, folder);
+    Ok(file)
+}
+
+/// Returns the options for opening a file for appending, without blocking.
+fn append_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits() as i32,
+    );
+    options.append(true);
+    options
 }
 
 /// Returns the folder that contains a file. For a bare file name, that is the working directory.

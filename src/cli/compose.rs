@@ -5,13 +5,13 @@
 //! `agents/drafts.rs` describes how each agent handles drafts.
 
 use super::output::Reporter;
-use super::pick::{self, Choice, Purpose};
+use super::pick::{self, Choice, Picked, Purpose};
 use super::source_options::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
 use crate::api::{CallRequest, ExpandedPrompt};
 use crate::hook::{self, InvocationForm};
-use crate::library::{View, read_regular, replace_if_unchanged};
+use crate::library::{Found, View, read_regular, replace_if_unchanged};
 use crate::prompt::MAX_FILE;
 use crate::wording::and_list;
 use anyhow::{Context, ensure};
@@ -114,23 +114,29 @@ impl Compose {
         terminal_modes: &'static str,
         reporter: &Reporter,
     ) -> anyhow::Result<NextStep> {
-        let view = source?.library().view();
+        let source = source?;
+        let view = source.library().view();
         let old = self.read_draft()?;
         let draft = str::from_utf8(&old).context("the draft is not UTF-8")?;
-        let choice = match expand_commands(&view, draft)? {
-            Some(expanded) => pick::confirm(&view, expanded, purpose("", terminal_modes))?,
+        let picked = match expand_commands(&view, draft)? {
+            Some(ExpandedDraft { expansion, prompts }) => Picked {
+                choice: pick::confirm(&view, expansion, purpose("", terminal_modes))?,
+                expanded: prompts,
+            },
             None => pick_prompt(&view, draft, terminal_modes, reporter)?,
         };
-        match choice {
+        match picked.choice {
             // `Copy` doesn't occur with a draft.
             Choice::Nothing | Choice::Copy(_) => Ok(NextStep::Nothing),
             Choice::EditDraft => Ok(NextStep::OpenEditor(DRAFT_UNCHANGED)),
             Choice::Use(text) => {
                 self.replace_draft(&old, &text)?;
+                source.count_uses(&picked.expanded);
                 Ok(NextStep::Nothing)
             }
             Choice::Edit(text) => {
                 self.replace_draft(&old, &text)?;
+                source.count_uses(&picked.expanded);
                 Ok(NextStep::OpenEditor(DRAFT_EXPANDED))
             }
         }
@@ -187,10 +193,18 @@ fn is_usable(editor: &OsStr) -> bool {
     !editor.is_empty() && !text_editor::is_compose(editor)
 }
 
+/// A draft whose commands are expanded.
+struct ExpandedDraft {
+    expansion: ExpandedPrompt,
+    /// The prompts of the commands.
+    prompts: Vec<Found>,
+}
+
 /// Expands each command in a draft in place. Leaves mentions to the hook. Returns `None` if the
 /// draft contains no commands.
-fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPrompt>> {
+fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedDraft>> {
     let mut text = String::new();
+    let mut prompts = Vec::new();
     let mut warnings = Vec::new();
     let mut previous_range: Option<Range<usize>> = None;
     for invocation in hook::invocations(view, draft) {
@@ -211,6 +225,7 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
         let expanded = pick::expand(&invocation.found, &request).map_err(anyhow::Error::msg)?;
         text += expanded.prompt.trim_end_matches('\n');
         warnings.extend(expanded.warnings);
+        prompts.push(invocation.found);
         previous_range = Some(invocation.range);
     }
     let Some(range) = previous_range else {
@@ -218,10 +233,11 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedPr
     };
     text += &draft[range.end..];
     warnings.extend(hook_warning(view, draft, &text));
-    Ok(Some(ExpandedPrompt {
+    let expansion = ExpandedPrompt {
         prompt: text,
         warnings,
-    }))
+    };
+    Ok(Some(ExpandedDraft { expansion, prompts }))
 }
 
 /// Returns what the picker is used for: a draft, of which `text` is the input.
@@ -240,7 +256,7 @@ fn pick_prompt(
     draft: &str,
     terminal_modes: &'static str,
     reporter: &Reporter,
-) -> anyhow::Result<Choice> {
+) -> anyhow::Result<Picked> {
     let draft = draft.trim_end_matches(['\n', '\r']);
     let mut query = "";
     let mut input = draft;

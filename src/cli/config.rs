@@ -67,9 +67,10 @@ struct KeyValues {
     serve: Serve,
     menus: MenuSettings,
     team: TeamKeys,
+    is_usage_off: bool,
 }
 
-const KEYS: [SettingsKey<KeyValues>; 21] = [
+const KEYS: [SettingsKey<KeyValues>; 22] = [
     key("prompts", "prompts", |keys, value| {
         keys.folders.prompts = value.prompt_folders()?;
         Ok(())
@@ -144,6 +145,10 @@ const KEYS: [SettingsKey<KeyValues>; 21] = [
     }),
     key("team-cache", "team-cache", |keys, value| {
         keys.team.cache_mebibytes = Some(value.parsed("MIB", str::parse::<u32>)?);
+        Ok(())
+    }),
+    key("usage", NO_OPTION, |keys, value| {
+        keys.is_usage_off = !value.flag()?;
         Ok(())
     }),
     // Only validated here: `user_folders` reads the list.
@@ -308,6 +313,7 @@ fn parse(path: &Path, text: &str) -> SettingsFile {
     let mut settings = LoadedSettings {
         serve: keys.serve,
         menus: keys.menus,
+        is_usage_off: keys.is_usage_off,
         ..LoadedSettings::default()
     };
     #[cfg(feature = "openapi")]
@@ -797,7 +803,7 @@ mod tests {
     fn every_key_is_read_and_a_relative_path_is_one_beside_the_file() {
         let (file, problems) = parsed(
             "prompts = ['a', 'claude:~/b']\nfrom-agents = true\nbuiltin = true\nmentions = false\nedit = true\nhistory = 3\n\
-             page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\ntrusted = ['/r']\n\
+             page-size = 7\nresult-limit = 900\nlog-file = 'x.log'\nlog-level = 'debug'\ntap = '/t'\nusage = false\ntrusted = ['/r']\n\
              [[openapi]]\nfile = 'o.yaml'\noperations = ['a', 'b']\nbase = 'https://a.example'\n\
              headers = ['Authorization: Bearer $TOKEN']\nallow-private = true\n[[openapi]]\nfile = 'p.yaml'\n",
         );
@@ -810,6 +816,7 @@ mod tests {
         );
         assert_eq!(prompts[1], PathBuf::from("claude:~/b"));
         assert!(folders.from_agents && !folders.no_builtin && folders.no_mentions);
+        assert!(file.settings.is_usage_off);
         #[cfg(feature = "openapi")]
         assert_eq!(
             file.settings

@@ -26,6 +26,7 @@ impl Copy {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
         let message = clipboard::copy(&expansion.text)?;
+        source.count_uses(expansion.counted.as_slice());
         if self.json {
             let characters = expansion.text.chars().count();
             return output::print_json(&json!({ "copied": characters }));

@@ -7,7 +7,7 @@ use super::source_options::PromptSource;
 use crate::agents::{Agent, Finding};
 use crate::doctor::{Diagnosis, Examination};
 use crate::menus::library_id;
-use crate::prompt::{Diagnostic, Severity};
+use crate::prompt::{Diagnostic, Kind, Severity};
 use crate::wording::printable;
 use anstyle::Style;
 use anyhow::Context;
@@ -99,6 +99,7 @@ impl Doctor {
             diagnostics.push(team.diagnose());
         }
         diagnostics.extend(source.settings.problems.iter().cloned());
+        diagnostics.extend(usage_problem(source));
         for diagnostic in diagnostics {
             diagnosis.findings.push(Finding {
                 agent: None,
@@ -125,6 +126,18 @@ impl Doctor {
         }
         Ok(())
     }
+}
+
+/// Returns a warning if uses of prompts should be counted, but the file can't be written.
+fn usage_problem(source: &PromptSource) -> Option<Diagnostic> {
+    let log = source.usage_log()?;
+    let error = log.check().err()?;
+    let message = format!(
+        "uses of prompts cannot be counted: {} cannot be written to: {error}",
+        output::full_path(log.folder())
+    );
+    let fix = "correct its permissions, or write `usage = false` into config.toml";
+    Some(Diagnostic::new(Kind::Warning, message, fix))
 }
 
 /// Prints a line for each finding.

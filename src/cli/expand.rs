@@ -32,10 +32,12 @@ impl Expand {
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let expansion = expand(self.call, &source.library_with_warnings(reporter), reporter)?;
         if self.json {
-            return output::print_json(&json!({ "prompt": expansion.text }));
+            output::print_json(&json!({ "prompt": expansion.text }))?;
+        } else {
+            print_expansion(&expansion.text)?;
+            reporter.note_if_any(expansion.note);
         }
-        print_expansion(&expansion.text)?;
-        reporter.note_if_any(expansion.note);
+        source.count_uses(expansion.counted.as_slice());
         Ok(())
     }
 }
@@ -51,6 +53,8 @@ pub(super) struct Expansion {
     pub(super) text: String,
     /// A note to print after the text.
     pub(super) note: Option<String>,
+    /// The prompt, or `None` if the user named its file, which may be only a draft.
+    pub(super) counted: Option<Found>,
 }
 
 /// Expands a prompt, and prints the warnings about the call.
@@ -65,12 +69,13 @@ pub(super) fn expand(
     reporter.warn_all(expanded.warnings);
     let mut note = None;
     if output::terminal_width().is_some() {
-        let typed = path.unwrap_or_else(|| format!(":{}", found.name));
+        let typed = path.clone().unwrap_or_else(|| format!(":{}", found.name));
         note = check_note(&found, &typed);
     }
     Ok(Expansion {
         text: expanded.prompt,
         note,
+        counted: path.is_none().then_some(found),
     })
 }
 

@@ -58,7 +58,14 @@ fn answer_event(agent: &'static Agent, source: &PromptSource) -> Option<()> {
     };
     let system = agent_names::system_in(event.folder());
     let answer = event.answer(&library.view(), Some(&system))?;
-    output::print_json_line(&answer).ok()
+    output::print_json_line(&answer.line).ok()?;
+    // Last, so that counting can't delay the answer.
+    if let Some(log) = source.usage_log() {
+        for expanded in &answer.expanded {
+            log.count(&expanded.found, expanded.way);
+        }
+    }
+    Some(())
 }
 
 /// Reads standard input to its end. Returns `None` if it can't be read, isn't UTF-8, or exceeds

@@ -12,7 +12,7 @@ mod state;
 #[cfg_attr(windows, path = "pick/console.rs")]
 mod terminal;
 
-pub(super) use state::{Choice, Expander, Purpose};
+pub(super) use state::{Choice, Expander, Picked, Purpose};
 #[cfg(feature = "openapi")]
 pub(super) use terminal::ask_for_secret;
 pub(super) use terminal::can_draw;
@@ -72,11 +72,15 @@ impl Pick {
         } else {
             &expand
         };
-        match choose(&view, &query, purpose, expander, reporter)? {
+        let Picked { choice, expanded } = choose(&view, &query, purpose, expander, reporter)?;
+        match choice {
             // `choose` itself handles `Edit`, and `EditDraft` only occurs with a draft.
             Choice::Nothing | Choice::Edit(_) | Choice::EditDraft => return Ok(ExitCode::FAILURE),
             Choice::Copy(text) => reporter.note(&clipboard::copy(&text)?),
             Choice::Use(text) => print_expansion(&text)?,
+        }
+        if !self.print_command {
+            source.count_uses(&expanded);
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -124,20 +128,27 @@ pub(super) fn choose(
     purpose: Purpose,
     expander: Expander<'_>,
     reporter: &Reporter,
-) -> anyhow::Result<Choice> {
+) -> anyhow::Result<Picked> {
     let is_draft = purpose.is_draft;
     let mut state = State::new(Choices::new(view), query, purpose);
+    let mut expanded = Vec::new();
     loop {
-        let choice = read_choice(&mut state, expander).context("the terminal cannot be used")?;
-        match choice {
+        let picked = read_choice(&mut state, expander).context("the terminal cannot be used")?;
+        if !picked.expanded.is_empty() {
+            expanded = picked.expanded;
+        }
+        match picked.choice {
+            // The edited text is still the expansion of these prompts.
             Choice::Edit(text) if !is_draft => edit(&mut state, &text, reporter),
-            _ => return Ok(choice),
+            choice => return Ok(Picked { choice, expanded }),
         }
     }
 }
 
-/// Draws the picker and handles keys until the user makes a choice.
-fn read_choice(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> {
+/// Draws the picker and handles keys until the user makes a choice. Returns no expanded prompt if
+/// the chosen text was already shown at the beginning.
+fn read_choice(state: &mut State, expander: Expander<'_>) -> io::Result<Picked> {
+    let mut expanded = Vec::new();
     let mut terminal = Terminal::new(state.purpose.exit_sequence)?;
     loop {
         let key = terminal.read_key(|columns, rows| state.frame(columns, rows))?;
@@ -149,10 +160,11 @@ fn read_choice(state: &mut State, expander: Expander<'_>) -> io::Result<Choice> 
                 terminal.draw(|columns, rows| state.frame(columns, rows))?;
                 state.note.clear();
             }
+            expanded = vec![found.clone()];
             effect = state.show_result(expander(found, request));
         }
         if let Effect::End(choice) = effect {
-            return Ok(choice);
+            return Ok(Picked { choice, expanded });
         }
     }
 }
@@ -188,7 +200,8 @@ pub(super) fn confirm(
     purpose: Purpose,
 ) -> anyhow::Result<Choice> {
     let mut state = State::new(Choices::new(view), "", purpose).with_expansion(expanded);
-    read_choice(&mut state, &expand).context("the terminal cannot be used")
+    let picked = read_choice(&mut state, &expand).context("the terminal cannot be used")?;
+    Ok(picked.choice)
 }
 
 /// Shows a message on the terminal until a key is pressed. `exit_sequence` is

@@ -82,7 +82,11 @@ impl Serve {
             }
         };
         let keeper = MenuKeeper::new(source, &library);
-        let server = serve.server(library, LongestWait::Write);
+        let settings = Settings {
+            usage_log: source.usage_log(),
+            ..serve.server_settings(LongestWait::Write)
+        };
+        let server = Server::new(library, settings);
         let output = output::protocol_stream().context("standard output failed")?;
         let output = OutputWithKeeper::new(output, keeper, &server);
         stdio::serve(&server, io::stdin(), output, tap)
@@ -102,18 +106,18 @@ impl Serve {
         library
     }
 
-    /// Creates the server for a library. Requests that may wait for `wait_threshold` or something
-    /// slower run in a job, so that they don't delay other requests.
-    fn server(&self, library: Arc<Library>, wait_threshold: LongestWait) -> Server {
-        let settings = Settings {
+    /// Returns the settings of a server that counts nothing. Requests that may wait for
+    /// `wait_threshold` or something slower run in a job, so that they don't delay other requests.
+    fn server_settings(&self, wait_threshold: LongestWait) -> Settings {
+        Settings {
             may_edit: self.edit,
             page_size: self.page_size.unwrap_or(PAGE_SIZE),
             max_part_chars: self.result_limit,
             skills: self.skills,
             on_notifier_warning: Some(output::print_warning),
+            usage_log: None,
             wait_threshold,
-        };
-        Server::new(library, settings)
+        }
     }
 
     /// Opens the file that records all messages. Returns `None` without `--tap`, or if `doctor` has

@@ -8,7 +8,8 @@ use super::serve::options::Serve;
 pub(super) use super::user_folders::absolute;
 use super::{agent_names, user_folders};
 use crate::agents::prompt_folders_in;
-use crate::library::{Layer, Library, Reach, repository_of};
+use crate::doctor::EXAMINED_VARIABLE;
+use crate::library::{Found, Layer, Library, Reach, repository_of};
 use crate::menus::MenuSettings;
 use crate::prompt::{Diagnostic, Format};
 #[cfg(feature = "store")]
@@ -16,6 +17,7 @@ use crate::sources::Postgres;
 #[cfg(feature = "openapi")]
 use crate::sources::Team;
 use crate::sources::{Project, SettingsProblems, Trust};
+use crate::usage::{UsageLog, Way};
 use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::{Component, Path, PathBuf};
@@ -81,6 +83,8 @@ pub(super) struct LoadedSettings {
     /// file.
     pub(super) packs: Option<PathBuf>,
     pub(super) problems: Vec<Diagnostic>,
+    /// Whether the settings file says `usage = false`.
+    pub(super) is_usage_off: bool,
     /// The settings couldn't be read. They may have excluded prompts, so none are served.
     pub(super) is_unusable: bool,
 }
@@ -376,6 +380,36 @@ impl PromptSource {
             library
         } else {
             library.with_builtin()
+        }
+    }
+
+    /// Returns the log that counts the uses of prompts, or `None` if they must not be counted.
+    ///
+    /// That is so if the settings file says `usage = false`, if it wasn't read and may say so, or
+    /// if `doctor` has started this program.
+    pub(super) fn usage_log(&self) -> Option<UsageLog> {
+        let settings = &self.settings;
+        let is_examined = env::var_os(EXAMINED_VARIABLE).is_some();
+        if settings.is_usage_off || settings.is_unusable || self.reads_store() || is_examined {
+            return None;
+        }
+        Some(UsageLog::new(user_folders::state()?.join("usage")))
+    }
+
+    /// Returns whether the prompts come from a database, which takes the place of the settings file.
+    fn reads_store(&self) -> bool {
+        #[cfg(feature = "store")]
+        return self.opened_store.is_some();
+        #[cfg(not(feature = "store"))]
+        return false;
+    }
+
+    /// Counts a use of each of these prompts, whose expansions a command has delivered.
+    pub(super) fn count_uses(&self, expanded: &[Found]) {
+        if let Some(log) = self.usage_log() {
+            for found in expanded {
+                log.count(found, Way::CommandLine);
+            }
         }
     }
 

@@ -4,8 +4,9 @@ use super::era::Era;
 use super::notifier::Notifier;
 use super::reply::LongestWait;
 use crate::agents::{Agent, MenuTemplate, PartLimit, Unit};
-use crate::library::{Authorship, Caller, Editor, HOW_TO_ALLOW_EDITS, Library, Role, View};
+use crate::library::{Authorship, Caller, Editor, Found, HOW_TO_ALLOW_EDITS, Library, Role, View};
 use crate::prompt::Diagnostic;
+use crate::usage::{UsageLog, Way};
 use crate::wording::printable_json;
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -31,6 +32,8 @@ pub struct Settings {
     /// Called once with the reason if change notifications are delayed. If `None`, clients aren't
     /// notified of changes.
     pub on_notifier_warning: Option<fn(&str)>,
+    /// Counts the uses of prompts. If `None`, nothing is counted.
+    pub usage_log: Option<UsageLog>,
     /// Requests that may block at least this long are returned as a [`Job`](super::Job).
     pub wait_threshold: LongestWait,
 }
@@ -43,6 +46,7 @@ impl Default for Settings {
             max_part_chars: None,
             skills: false,
             on_notifier_warning: None,
+            usage_log: None,
             wait_threshold: LongestWait::Write,
         }
     }
@@ -121,6 +125,13 @@ impl Context {
     /// Returns the current contents of the library, limited to what the caller may see.
     pub(super) fn view(&self) -> View {
         self.shared.view(&self.caller)
+    }
+
+    /// Counts a use of a prompt.
+    pub(super) fn count_use(&self, found: &Found, way: Way) {
+        if let Some(log) = &self.shared.settings.usage_log {
+            log.count(found, way);
+        }
     }
 
     /// Returns whether the caller may edit prompts.

@@ -14,12 +14,12 @@ use crate::prompt::{
     Attachment, Call, Content, Diagnostic, INPUT, Kind, Media, Message, Messages, Metadata, Name,
     Piece, Prompt, Revision, Role, Summary,
 };
+use crate::usage::Way;
 use crate::wording::{in_backticks, or_list};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Handles `prompts/list`. Sorts by name, and skips unedited drafts and broken files; the tool
 /// `list_prompts` reports the latter.
@@ -151,10 +151,14 @@ pub(super) fn get(context: &Context, params: mcp::GetPromptParams<'_>) -> Result
     let view = context.view();
     let context = context.clone();
     Outcome::find_and_run(view, params.name.to_owned(), unknown_prompt, move |found| {
-        let mut prompt = found.prompt().map_err(Failure::unavailable)?;
-        if let Some(template) = context.menu_template() {
-            prompt = Arc::new((template.accept_placeholders)(&prompt, &values));
-        }
+        let prompt = found.prompt().map_err(Failure::unavailable)?;
+        let Some(template) = context.menu_template() else {
+            let result = expand(&context, found, &prompt, &values)?;
+            context.count_use(found, Way::Menu);
+            return Ok(result);
+        };
+        // Not counted: such an agent requests the template of each prompt to list its menu.
+        let prompt = (template.accept_placeholders)(&prompt, &values);
         expand(&context, found, &prompt, &values)
     })
 }

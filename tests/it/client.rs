@@ -255,7 +255,9 @@ impl Client {
             .current_dir(self.root().join(&self.folder))
             .env("HOME", self.root())
             .env_remove("XDG_CONFIG_HOME");
-        command.env_remove("XDG_CACHE_HOME");
+        command
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_STATE_HOME");
         command
             .env_remove("PROMPT_EXPANDER_PROMPTS")
             .env_remove("NO_COLOR")

@@ -117,6 +117,8 @@ mod tool_definitions;
 mod traffic;
 #[cfg(unix)]
 mod trust;
+#[cfg(target_os = "linux")]
+mod usage;
 #[cfg(all(
     target_os = "linux",
     feature = "http",

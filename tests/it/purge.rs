@@ -45,6 +45,7 @@ fn user_with_everything(team: &HttpServer) -> User {
     let theirs = Repository::new(user.path("theirs"));
     let commit = theirs.put(&[("review.md", "Review.")]);
     user.done(&["pack", "add", &theirs.address(), "--yes", "--ref", &commit]);
+    user.done(&["expand", "research"]); // is counted
     // A store needs PostgreSQL.
     user.put(".local/state/prompt-expander/store/1.json", "{}");
     user.put(".codex/config.toml", "a = 1\n");
@@ -75,6 +76,7 @@ fn after_a_purge_only_prompts_and_what_the_user_wrote_are_there() {
         format!("{state}/store"),
         format!("{state}/session-key"),
         format!("{state}/edit-token"),
+        format!("{state}/usage"),
         ".cache/prompt-expander/team".to_owned(),
         ".codex/config.toml.before-prompt-expander".to_owned(),
         SETTINGS.to_owned(),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the other modules that it may use. All may use [`COMMON`].
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("wording", &[]),
     ("input", &[]),
     ("lock", &[]),
@@ -17,10 +17,14 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("mcp", &["jsonrpc"]),
     ("library", &["prompt"]),
     ("sources", &["library", "prompt"]),
-    ("hook", &["agents", "library", "prompt"]),
+    ("usage", &["library"]),
+    ("hook", &["agents", "library", "prompt", "usage"]),
     ("menus", &["agents", "library", "prompt"]),
     ("doctor", &["agents", "library", "menus", "prompt"]),
-    ("server", &["agents", "jsonrpc", "library", "mcp", "prompt"]),
+    (
+        "server",
+        &["agents", "jsonrpc", "library", "mcp", "prompt", "usage"],
+    ),
     ("api", &["agents", "hook", "library", "prompt"]),
     (
         "transport",
@@ -41,6 +45,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "api",
             "server",
             "transport",
+            "usage",
         ],
     ),
 ];
@@ -58,7 +63,7 @@ const USED_IN: [(&str, &[&str]); 25] = [
     ("dirs", &["cli"]),
     (
         "jiff",
-        &["cli", "library", "server", "sources", "transport"],
+        &["cli", "library", "server", "sources", "transport", "usage"],
     ),
     ("jsonc_parser", &["agents"]),
     ("minijinja", &["prompt"]),

@@ -24,7 +24,7 @@ struct FixedName {
 
 /// Everything that this program writes into its own folders, apart from prompts and `config.toml`,
 /// and the token that `token add` says to save there.
-const FIXED_NAMES: [FixedName; 10] = [
+const FIXED_NAMES: [FixedName; 11] = [
     FixedName {
         folder: user_folders::config,
         name: "team-token",
@@ -69,6 +69,11 @@ const FIXED_NAMES: [FixedName; 10] = [
         folder: user_folders::state,
         name: "copied-program",
         contents: "the record of the copy of the program",
+    },
+    FixedName {
+        folder: user_folders::state,
+        name: "usage",
+        contents: "how often you used each prompt",
     },
     FixedName {
         folder: user_folders::cache,

@@ -75,6 +75,13 @@ pub(crate) enum Choice {
     EditDraft,
 }
 
+/// How the picker has ended.
+pub(crate) struct Picked {
+    pub(crate) choice: Choice,
+    /// The prompts whose expansion the chosen text is, if the choice has a text.
+    pub(crate) expanded: Vec<Found>,
+}
+
 /// The state of the picker.
 pub(super) struct State {
     pub(super) choices: Choices,

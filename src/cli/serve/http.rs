@@ -6,7 +6,7 @@ use crate::cli::output::{self, Reporter};
 use crate::cli::source_options::PromptSource;
 use crate::cli::user_folders;
 use crate::library::{Caller, Role};
-use crate::server::LongestWait;
+use crate::server::{LongestWait, Server};
 use crate::transport::Tap;
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::auth::Access;
@@ -157,7 +157,8 @@ impl Http {
         let editing = self.editing(serve)?;
         let options = self.options(address, &editing, tap, &mut warnings)?;
         let library = serve.library(source);
-        let server = serve.server(Arc::clone(&library), LongestWait::Folders);
+        let settings = serve.server_settings(LongestWait::Folders);
+        let server = Server::new(Arc::clone(&library), settings);
         let scheme = if options.tls.is_some() {
             "https"
         } else {

@@ -10,6 +10,7 @@ use crate::jsonrpc::{Object, read_object};
 use crate::library::{Expansion, Found, View, note_for_model};
 use crate::mcp::ArgumentText;
 use crate::prompt::{Call, Diagnostic, Kind, Name, strip_colon};
+use crate::usage::Way;
 use crate::wording::quoted;
 use serde::Deserialize;
 use serde_json::Value;
@@ -55,6 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
     })?;
     let values = values(arguments)?;
     let limit = context.part_limit();
+    let context = context.clone();
     Outcome::find_and_run(
         context.view(),
         command.to_owned(),
@@ -70,7 +72,11 @@ pub(super) fn run(context: &Context, arguments: &Object) -> Result<Outcome, Fail
             let text = expansion.messages.into_text();
             let limit = limit.map(|limit| with_room_for(&note, limit));
             let requested = part.as_deref().unwrap_or(FIRST_PART);
-            Ok(requested_part(&text, limit, requested)?.to_json(&note))
+            let result = requested_part(&text, limit, requested)?.to_json(&note);
+            if requested == FIRST_PART {
+                context.count_use(found, Way::Tool);
+            }
+            Ok(result)
         },
     )
 }

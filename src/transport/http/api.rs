@@ -516,7 +516,10 @@ fn answer_hook(request: &ApiRequest) -> JsonResult {
         Some(event) => event.answer(&request.view(), None),
         None => None,
     };
-    Ok(answer.unwrap_or_default().into())
+    match answer {
+        Some(answer) => Ok(answer.line.into()),
+        None => Ok(Bytes::new()),
+    }
 }
 
 fn check_prompt(request: &ApiRequest) -> JsonResult {
