@@ -4,7 +4,7 @@ use super::output::{Reporter, full_path};
 use super::text_editor;
 use crate::library::{Authorship, Editor, unified_diff};
 use crate::prompt::{Diagnostic, Kind, Name, Revision};
-use crate::wording::printable;
+use crate::wording::{in_backticks, printable};
 use anyhow::bail;
 use std::path::PathBuf;
 
@@ -61,17 +61,25 @@ pub(super) fn edit(
     let text = &edited.text;
     match write(editor, NewText { text, ..new }, reporter) {
         Ok(path) => Ok(Some(path)),
-        Err(diagnostic) => {
-            let file = edited.file.keep()?;
-            let changes = match diagnostic.kind {
+        Err(error) => {
+            let kept_file = edited.file.keep()?;
+            let file = full_path(&kept_file);
+            let has_changed = matches!(
+                error.kind,
                 Kind::Conflict {
-                    current: Some(_), ..
-                } => changes_of_both(editor, NewText { text, ..new }, new.text),
-                _ => String::new(),
-            };
+                    current: Some(_),
+                    ..
+                }
+            );
+            if !has_changed {
+                bail!("{error}; your text is in {file}");
+            }
+            let name = new.name;
+            let changes = changes_of_both(editor, NewText { text, ..new }, new.text);
             bail!(
-                "{diagnostic}; your text is in {}{changes}",
-                full_path(&file)
+                "{} has changed since you read it, and nothing is written; run `prompt-expander edit {name}` again, and put \
+                 your change into the text as it is now; your text is in {file}{changes}",
+                in_backticks(name)
             )
         }
     }

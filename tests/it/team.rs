@@ -525,10 +525,8 @@ fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_pe
     let person = person(&server).variable("EDITOR", &editor);
     output(person.words("list"));
     let error = person.words("edit review").stderr;
-    assert!(
-        error.contains("`review` has changed since you read it, and nothing is written"),
-        "{error}"
-    );
+    let what_next = "`review` has changed since you read it, and nothing is written; run `prompt-expander edit review` again";
+    assert!(error.contains(what_next), "{error}");
     let (message, differences) = error.split_once("\n\n--- as you read it\n").unwrap();
     let (theirs, mine) = differences.split_once("\n--- as you read it\n").unwrap();
     let made = "+++ as it is now, written by somebody at 20";
