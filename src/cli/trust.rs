@@ -154,9 +154,7 @@ impl TrustCommand {
         let is_listed = trusted_roots.iter().any(|trusted| trusted == root_string);
         let is_trusted = is_listed || target.trusted_main.is_some();
         let record_root = target.record_root();
-        // Old versions trusted repositories without keeping a record; those get one now.
-        let has_record = trust.shown_texts(record_root).was_recorded;
-        let is_up_to_date = is_trusted && review.is_empty() && has_record;
+        let is_up_to_date = is_trusted && review.is_empty();
         if is_up_to_date {
             return Ok(format!(
                 "{} is already trusted, and has no new texts",

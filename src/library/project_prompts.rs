@@ -49,9 +49,6 @@ pub(crate) struct ChangedTexts {
     pub(crate) root: PathBuf,
     /// Texts that have changed, or were never shown.
     pub(crate) texts: Vec<ProjectText>,
-    /// Whether the user has ever been shown any texts. Older versions of this program let users
-    /// trust a repository without showing them.
-    pub(crate) was_ever_shown: bool,
 }
 
 impl ChangedTexts {
@@ -59,9 +56,6 @@ impl ChangedTexts {
     pub(crate) fn hint(&self) -> String {
         let root = full_path(&self.root);
         let command = trust_command(&self.root);
-        if !self.was_ever_shown {
-            return format!("you were never shown the texts of {root}; {command} shows them");
-        }
         let texts = count(self.texts.len(), "text");
         format!(
             "{root} serves {texts} in a version that you were not shown; {command} shows the differences"

@@ -426,7 +426,6 @@ impl ProjectPrompts for Project {
         Some(ChangedTexts {
             root: root.clone(),
             texts,
-            was_ever_shown: shown.was_recorded,
         })
     }
 }

@@ -35,8 +35,6 @@ pub(crate) struct ShownTexts {
     lines: HashSet<String>,
     /// The hash of the last text that the user was shown, by path.
     pub(super) last_hashes: BTreeMap<String, String>,
-    /// Whether the repository has a list. Older versions of this program didn't write one.
-    pub(crate) was_recorded: bool,
 }
 
 /// Lets only texts of a linked worktree through that the user was shown.
@@ -87,10 +85,7 @@ impl ShownTexts {
     /// A path has one line for each text that the user was shown there. The last one is the version
     /// that changes are compared with.
     pub(super) fn parse(list: &str) -> ShownTexts {
-        let mut shown = ShownTexts {
-            was_recorded: true,
-            ..ShownTexts::default()
-        };
+        let mut shown = ShownTexts::default();
         for line in list.lines() {
             if let Some((hash, path)) = line.split_once(' ') {
                 // Replaces the hash of an earlier line.

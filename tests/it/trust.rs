@@ -204,13 +204,13 @@ fn a_folder_that_only_claims_to_be_a_worktree_serves_nothing() {
 }
 
 #[test]
-fn an_older_entry_counts_and_a_terminal_is_told_once() {
+fn an_entry_that_a_person_wrote_counts_and_a_terminal_is_told_once() {
     let (client, repository) = in_repository("repo");
     let root = fs::canonicalize(&repository.folder).unwrap();
     let settings = format!("trusted = ['{}']\n", root.display());
     client.put(".config/prompt-expander/config.toml", settings);
     assert!(expanded(&client, "deploy").starts_with("Deploy it."));
-    let told = ["you were never shown the texts of"];
+    let told = ["in a version that you were not shown"];
     client.words("list").says(0, &told);
     let Some(first) = on_terminal(&client) else {
         return;
