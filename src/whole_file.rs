@@ -153,6 +153,14 @@ impl PendingFile {
     }
 }
 
+/// Creates or replaces a file atomically. Creates missing folders.
+///
+/// # Errors
+/// Fails if the file cannot be written, like [`PendingFile::write`] and [`PendingFile::replace`].
+pub(crate) fn write(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> io::Result<()> {
+    PendingFile::write(path, bytes, access)?.replace()
+}
+
 /// Resolves all symlinks in a path. Returns the path unchanged if it doesn't exist.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! its folder.
 
 use crate::cli::user_folders;
-use crate::whole_file::{self, FileAccess, PendingFile, is_same_file};
+use crate::whole_file::{self, FileAccess, is_same_file};
 use anyhow::Context;
 use std::env;
 use std::fs;
@@ -78,24 +78,28 @@ pub(super) fn of_this_program() -> anyhow::Result<String> {
 /// its [receipt](RECEIPT).
 pub(super) fn install_method(program: &Path) -> String {
     let program = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
-    for manager in &PACKAGE_MANAGERS {
-        if !manager.has_installed(&program) {
-            continue;
-        }
-        // E.g. `npx` runs the program from a cache, whereas `npm` installs it.
-        let name = if is_in_cache(&program) {
-            manager.runner
-        } else {
-            manager.name
-        };
-        return format!("installed with {name}");
-    }
-    let receipt = above_folder_of(&program).join(RECEIPT);
-    let receipt = whole_file::read_text(&receipt).unwrap_or_default();
-    match receipt.lines().next() {
+    match package_manager(&program) {
         Some(name) => format!("installed with {name}"),
         None => format!("installed at {}", program.display()),
     }
+}
+
+/// Returns the name of the package manager that installed a program.
+fn package_manager(program: &Path) -> Option<String> {
+    for manager in &PACKAGE_MANAGERS {
+        if manager.has_installed(program) {
+            // E.g. `npx` runs the program from a cache, whereas `npm` installs it.
+            let is_run_from_cache = is_in_cache(program);
+            let name = if is_run_from_cache {
+                manager.runner
+            } else {
+                manager.name
+            };
+            return Some(name.to_owned());
+        }
+    }
+    let receipt = whole_file::read_text(&above_folder_of(program).join(RECEIPT)).ok()?;
+    receipt.lines().next().map(str::to_owned)
 }
 
 impl PackageManager {
@@ -153,7 +157,7 @@ impl CopyRecord {
     /// Replaces the record with a file that only the user can read.
     pub(super) fn write(&self) -> io::Result<()> {
         let text = format!("{}\n{}\n", self.copy.display(), self.origin);
-        PendingFile::write(&CopyRecord::path()?, text.as_bytes(), FileAccess::Private)?.replace()
+        whole_file::write(&CopyRecord::path()?, text.as_bytes(), FileAccess::Private)
     }
 
     pub(super) fn remove() -> io::Result<()> {

@@ -11,7 +11,7 @@ use crate::library::{
     Cache, MIN_STAMP_AGE, ONLY_KEY, ProjectText, REPOSITORY, file_error, read_regular,
 };
 use crate::prompt::{Diagnostic, sha256};
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess};
 use crate::wording::is_hex;
 use std::collections::HashSet;
 use std::fs;
@@ -207,9 +207,7 @@ fn remove_outdated_copies(record: &Path, shown: &ShownTexts) {
 
 /// Creates or replaces a file that only the user can read.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-    PendingFile::write(path, bytes, FileAccess::Private)
-        .and_then(PendingFile::replace)
-        .map_err(|error| file_error(path, &error))
+    whole_file::write(path, bytes, FileAccess::Private).map_err(|error| file_error(path, &error))
 }
 
 /// Returns the root of the repository that a linked worktree belongs to, or `None` if the folder

@@ -4,7 +4,7 @@ use crate::cli::install_method::{CopyRecord, install_method, is_in_cache};
 use crate::cli::output;
 use crate::cli::source_options::{absolute, without_parents};
 use crate::cli::user_folders;
-use crate::whole_file::{FileAccess, PendingFile, is_same_file};
+use crate::whole_file::{self, FileAccess, is_same_file};
 use crate::wording::in_backticks;
 use anyhow::{Context, bail};
 use std::env;
@@ -203,7 +203,7 @@ impl CopyChange {
 /// Copies a program, overwriting an earlier copy, and records the path of the copy and how the
 /// original was installed.
 fn make_copy(program: &Path, copy: &Path) -> io::Result<()> {
-    PendingFile::write(copy, &fs::read(program)?, FileAccess::Program)?.replace()?;
+    whole_file::write(copy, &fs::read(program)?, FileAccess::Program)?;
     let record = CopyRecord {
         copy: copy.to_owned(),
         origin: install_method(program),

@@ -7,7 +7,7 @@ use crate::sources::pack::PackCopies;
 use crate::sources::pack::git::{self, FetchedPack};
 use crate::sources::pack::git_limits::FetchProgress;
 use crate::sources::pack::pack_lock::{self, LOCK, Pack, PackLock};
-use crate::whole_file::{self, FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess};
 use crate::wording::{format_size, in_backticks};
 use anyhow::Context;
 use std::fs::{self, File};
@@ -145,9 +145,8 @@ impl<'r> LockFile<'r> {
         for file in pack.files.keys() {
             lines += &accepted_line(pack, file);
         }
-        let pending =
-            PendingFile::write(&self.accepted_file, lines.as_bytes(), FileAccess::Private)?;
-        Ok(pending.replace()?)
+        whole_file::write(&self.accepted_file, lines.as_bytes(), FileAccess::Private)?;
+        Ok(())
     }
 
     /// Writes the lock file, and deletes the local copies that no pack uses anymore.

@@ -5,7 +5,7 @@ use crate::cli::user_folders;
 use crate::library::read_regular;
 use crate::prompt::Revision;
 use crate::sources::Address;
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl AgreedTexts {
         }
         let file = record_path(folder, store).context("there is no state folder; set HOME")?;
         let texts = serde_json::to_vec(&self.0)?;
-        PendingFile::write(&file, &texts, FileAccess::Private)?.replace()?;
+        whole_file::write(&file, &texts, FileAccess::Private)?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@
 use crate::library::disk::open::read_regular;
 use crate::library::disk::root::MAX_ENTRIES;
 use crate::prompt::{Diagnostic, Kind, MAX_FILE, Name, Revision};
-use crate::whole_file::{FileAccess, PendingFile, create_folders, sync_folder};
+use crate::whole_file::{self, FileAccess, PendingFile, create_folders, sync_folder};
 use crate::wording::{in_backticks, path_in_backticks};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -418,9 +418,7 @@ fn is_regular_file(path: &Path) -> bool {
 
 /// Writes a file of the history. After a crash, the file is either complete or missing.
 fn write_file(path: &Path, bytes: &[u8], access: FileAccess<'_>) -> Result<(), Diagnostic> {
-    PendingFile::write(path, bytes, access)
-        .and_then(PendingFile::replace)
-        .map_err(|error| file_error(path, &error))
+    whole_file::write(path, bytes, access).map_err(|error| file_error(path, &error))
 }
 
 /// Converts an I/O error for a file or a folder into a diagnostic.

@@ -2,7 +2,7 @@
 
 use crate::library::{file_error, read_file};
 use crate::prompt::{Diagnostic, Revision};
-use crate::whole_file::{FileAccess, PendingFile};
+use crate::whole_file::{self, FileAccess};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ impl CacheFolder {
             &self.path,
             std::os::unix::fs::PermissionsExt::from_mode(0o700),
         )?;
-        PendingFile::write(path, &serde_json::to_vec(value)?, FileAccess::Private)?.replace()
+        whole_file::write(path, &serde_json::to_vec(value)?, FileAccess::Private)
     }
 
     /// Deletes the cached texts of all prompts but these.
