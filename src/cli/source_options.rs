@@ -6,6 +6,7 @@ use super::openapi::OpenApiArgs;
 use super::output::Reporter;
 use super::serve::options::Serve;
 pub(super) use super::user_folders::absolute;
+use super::user_folders::has_parent_component;
 use super::{agent_names, user_folders};
 use crate::agents::prompt_folders_in;
 use crate::doctor::EXAMINED_VARIABLE;
@@ -20,7 +21,7 @@ use crate::sources::{Project, SettingsProblems, Trust};
 use crate::usage::{UsageLog, Way};
 use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
@@ -470,8 +471,7 @@ impl PromptSource {
     /// folders, they may lead anywhere.
     pub(super) fn reach_of(&self, path: &Path) -> Reach {
         // A path with `..` can begin with a folder, and still lead out of it.
-        let has_parents = path.components().any(|part| part == Component::ParentDir);
-        if !has_parents && self.is_in_own_folder(path) {
+        if !has_parent_component(path) && self.is_in_own_folder(path) {
             Reach::Unrestricted
         } else {
             Reach::for_typed_path(path)
@@ -550,7 +550,7 @@ pub(super) fn without_parents(path: PathBuf) -> PathBuf {
         return path;
     };
     // Otherwise, canonicalizing would only replace symlinks.
-    if path.components().all(|part| part != Component::ParentDir) {
+    if !has_parent_component(&path) {
         return path;
     }
     match fs::canonicalize(folder) {

@@ -235,7 +235,7 @@ fn is_usual_home(home: &Path) -> bool {
 }
 
 /// Returns whether a path contains `..`.
-fn has_parent_component(path: &Path) -> bool {
+pub(super) fn has_parent_component(path: &Path) -> bool {
     path.components().any(|part| part == Component::ParentDir)
 }
 

@@ -225,20 +225,18 @@ impl<'s> Planner<'s> {
     /// Returns whether the user has yet to trust one of the hooks. Always false for an agent that
     /// doesn't ask for trust.
     pub(super) fn has_untrusted(&self, hooks: &[RegisteredHook]) -> bool {
-        self.keeps_trust_records()
-            && hooks.iter().any(|hook| {
-                let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
-                record.is_none()
-            })
+        self.keeps_trust_records() && hooks.iter().any(|hook| !self.is_trusted(hook))
     }
 
     /// Returns whether the user trusts one of the hooks. Always false for an agent that doesn't ask
     /// for trust.
     pub(super) fn has_trusted(&self, hooks: &[RegisteredHook]) -> bool {
-        hooks.iter().any(|hook| {
-            let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
-            record.is_some()
-        })
+        hooks.iter().any(|hook| self.is_trusted(hook))
+    }
+
+    fn is_trusted(&self, hook: &RegisteredHook) -> bool {
+        let record = self.agent.trust_record(&self.files, &hook.path, hook.place);
+        record.is_some()
     }
 
     /// Returns whether the agent records which hooks the user trusts.

@@ -4,6 +4,8 @@
 use crate::lock::lock;
 use crate::whole_file::open_regular;
 use crate::wording::format_size;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -110,6 +112,14 @@ fn is_exposed(metadata: &Metadata, secrecy: &Secrecy) -> bool {
 #[cfg(not(unix))]
 fn is_exposed(_: &Metadata, _: &Secrecy) -> bool {
     false
+}
+
+/// Returns 256 random bits as text that fits into a header and a URL.
+///
+/// # Errors
+/// Fails if the system has no secure random number generator.
+pub(super) fn random_text() -> Result<String, String> {
+    Ok(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?))
 }
 
 /// Returns `N` bytes from the system's secure random number generator.

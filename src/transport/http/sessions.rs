@@ -78,7 +78,7 @@ impl Keys {
     /// # Errors
     /// Fails if the system has no random numbers.
     pub fn generate() -> Result<String, String> {
-        Ok(URL_SAFE_NO_PAD.encode(secret_file::random_bytes::<32>()?))
+        secret_file::random_text()
     }
 
     /// Signs the payload of an id (all of it before the signature) with the current key.

@@ -9,8 +9,6 @@ use crate::input::without_bom;
 use crate::library::{Caller, Prefix, Role, Token, create_with_folders, replace_if_unchanged};
 use crate::whole_file::FileAccess;
 use crate::wording::hex;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -83,7 +81,7 @@ impl TokenLine {
         prefix: Option<Prefix>,
         expires: Option<Date>,
     ) -> Result<(String, TokenLine), String> {
-        let random = URL_SAFE_NO_PAD.encode(secret_file::random_bytes::<32>()?);
+        let random = secret_file::random_text()?;
         let token = format!("{GENERATED_PREFIX}{random}");
         let line = TokenLine::new(
             hash_token(&token),
