@@ -212,26 +212,27 @@ fn edit_copy(
 ) -> anyhow::Result<ExitCode> {
     let original = path::location(found);
     let text = found.text()?;
-    let file = create_prompt_file(&source.new_prompts_folder(library)?, &found.name, &text)?;
-    let status = text_editor::open(&file, reporter)
+    let folder = source.new_prompts_folder(library)?;
+    let file = create_prompt_file(&folder, &found.name, &text)?;
+    let result = text_editor::open(&file, reporter)
         .and_then(|exit| check_edited(library, &file, exit, reporter));
-    // Before `status` is checked: an unchanged copy must not stay, even if the editor failed.
+    // Whatever the result is: an unchanged copy must not stay, even if the editor failed.
     let is_unchanged = delete_if_unchanged(&file, &text)
         .with_context(|| format!("the copy {} cannot be deleted", full_path(&file)))?;
-    if is_unchanged || is_deleted(&file) {
-        status?;
-        reporter.note(&format!(
-            "nothing was changed, and {original} stays in use; {}",
-            text_editor::WAIT_HINT
-        ));
-        return Ok(ExitCode::SUCCESS);
-    }
     let name = &found.name;
-    let option = source.project_option();
+    if !is_unchanged && !is_deleted(&file) {
+        let option = source.project_option();
+        reporter.note(&format!(
+            "`:{name}` now replaces {original}; `prompt-expander rm {name}{option}` brings that back"
+        ));
+        return result;
+    }
+    result?;
     reporter.note(&format!(
-        "`:{name}` now replaces {original}; `prompt-expander rm {name}{option}` brings that back"
+        "nothing was changed, and {original} stays in use; {}",
+        text_editor::WAIT_HINT
     ));
-    status
+    Ok(ExitCode::SUCCESS)
 }
 
 fn is_deleted(file: &Path) -> bool {

@@ -50,39 +50,42 @@ pub(super) fn write(
 /// meantime, the error ends with what both have changed.
 pub(super) fn edit(
     editor: &Editor<'_>,
-    new: NewText<'_>,
+    original: NewText<'_>,
     reporter: &Reporter,
 ) -> anyhow::Result<Option<PathBuf>> {
-    let edited = text_editor::edit_text(new.text, reporter)?;
-    if edited.text == new.text {
+    let edited = text_editor::edit_text(original.text, reporter)?;
+    if edited.text == original.text {
         reporter.note(&format!("nothing was changed; {}", text_editor::WAIT_HINT));
         return Ok(None);
     }
-    let text = &edited.text;
-    match write(editor, NewText { text, ..new }, reporter) {
-        Ok(path) => Ok(Some(path)),
-        Err(error) => {
-            let kept_file = edited.file.keep()?;
-            let file = full_path(&kept_file);
-            let has_changed = matches!(
-                error.kind,
-                Kind::Conflict {
-                    current: Some(_),
-                    ..
-                }
-            );
-            if !has_changed {
-                bail!("{error}; your text is in {file}");
-            }
-            let name = new.name;
-            let changes = changes_of_both(editor, NewText { text, ..new }, new.text);
-            bail!(
-                "{} has changed since you read it, and nothing is written; run `prompt-expander edit {name}` again, and put \
-                 your change into the text as it is now; your text is in {file}{changes}",
-                in_backticks(name)
-            )
-        }
+    let new = NewText {
+        text: &edited.text,
+        ..original
+    };
+    let error = match write(editor, new, reporter) {
+        Ok(path) => return Ok(Some(path)),
+        Err(error) => error,
+    };
+    let kept_file = edited.file.keep()?;
+    let file = full_path(&kept_file);
+    if !is_changed_by_other(&error) {
+        bail!("{error}; your text is in {file}");
     }
+    let name = original.name;
+    let changes = changes_of_both(editor, new, original.text);
+    bail!(
+        "{} has changed since you read it, and nothing is written; run `prompt-expander edit {name}` again, and put \
+         your change into the text as it is now; your text is in {file}{changes}",
+        in_backticks(name)
+    )
+}
+
+/// Returns whether a write failed because somebody else has changed the prompt, but not deleted it.
+fn is_changed_by_other(error: &Diagnostic) -> bool {
+    let Kind::Conflict { current, .. } = &error.kind else {
+        return false;
+    };
+    current.is_some()
 }
 
 /// Returns two diffs from the text that the user has read to that of somebody else, with its author

@@ -189,14 +189,14 @@ impl PlaceholderSyntax {
     ///
     /// Uses the preferred form that can express it, or `{{name}}` if no form can.
     pub(super) fn format_placeholder(&self, name: &str) -> String {
+        // The last form is the preferred one.
         for form in self.forms.iter().rev() {
-            if name != INPUT && form.arguments != ArgumentNames::None {
+            if name == INPUT {
+                if let Some(input) = form.input_name {
+                    return form.format_placeholder(input);
+                }
+            } else if form.arguments != ArgumentNames::None {
                 return form.format_placeholder(name);
-            }
-            if name == INPUT
-                && let Some(input) = form.input_name
-            {
-                return form.format_placeholder(input);
             }
         }
         TWO_BRACES.format_placeholder(name)

@@ -57,7 +57,7 @@ impl Prompt {
         // Words go to optional arguments only if nothing else can receive them.
         let optional_get_words = requires_none && !self.has_input_slot();
         let mut values = FormattedValues::default();
-        let mut last_value = "";
+        let mut last_unquoted = "";
         for (argument, bound) in self.arguments.iter().zip(&binding.arguments) {
             let value = value_or_ellipsis(bound);
             if value.is_empty() || argument.default.as_deref() == Some(value) {
@@ -69,16 +69,14 @@ impl Prompt {
             let gets_word = argument.required || optional_get_words;
             if gets_word && bound.origin != Origin::Missing {
                 values.words.push(word);
-                last_value = value;
+                last_unquoted = value;
             } else {
                 values.pairs.push(pair);
             }
         }
-        if input.is_empty()
-            && let Some(last_word) = values.words.last_mut()
-        {
-            // The last argument receives the rest of the text, so its value needs no quotes.
-            last_value.clone_into(last_word);
+        // Without an input, the last word takes the rest of the text, so it needs no quotes.
+        if input.is_empty() && values.words.pop().is_some() {
+            values.words.push(last_unquoted.to_owned());
         }
         values
     }

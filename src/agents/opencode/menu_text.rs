@@ -141,16 +141,15 @@ impl EscapedMessage {
         }
     }
 
-    /// Returns what the message ends in if this value, which isn't empty, is appended to it.
+    /// Returns what the message ends in once `value` is appended. The value isn't empty.
     ///
     /// Looks only at the value, not at the text before it, so that many values in a row take linear
     /// time.
     fn ending_after_value(&self, value: &str) -> Ending {
         let before_digits = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        if before_digits.is_empty() && self.ending == Ending::Placeholder {
-            return Ending::Placeholder; // all of the value is digits: `$1` and `2` make `$12`
-        }
-        if before_digits.ends_with('$') {
+        // `$1` and `2` make `$12`.
+        let continues_number = before_digits.is_empty() && self.ending == Ending::Placeholder;
+        if continues_number || before_digits.ends_with('$') {
             Ending::Placeholder
         } else {
             Ending::Value

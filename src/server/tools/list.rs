@@ -156,19 +156,19 @@ impl PromptList {
         if part.label.is_none() {
             return Ok(whole);
         }
-        // Split the range at the end of the prompts, after which the problems follow: with 3
-        // prompts, the items 2..5 are the last prompt and the first two problems.
+        // The problems follow the prompts: with 3 prompts, the items 2..5 are the last prompt and the
+        // first two problems.
         let prompt_count = self.prompts.count();
         let Range { start, end } = part.items;
-        let prompts = start.min(prompt_count)..end.min(prompt_count);
-        let problems = start.saturating_sub(prompt_count)..end.saturating_sub(prompt_count);
+        let prompt_range = start.min(prompt_count)..end.min(prompt_count);
+        let problem_range = start.saturating_sub(prompt_count)..end.saturating_sub(prompt_count);
         let omissions = Omissions {
             part: part.label,
             next: part.next,
             ..self.omissions()
         };
-        let prompts = self.prompts.slice(prompts);
-        let problems = self.problems.slice(problems);
+        let prompts = self.prompts.slice(prompt_range);
+        let problems = self.problems.slice(problem_range);
         Ok(result_json(prompts, problems, &omissions)?)
     }
 

@@ -256,8 +256,8 @@ impl Repository<'_> {
     /// Git exceeds a limit, or the commit was not fetched. The error names `version`, which is what
     /// the user asked for, e.g. `main`.
     fn read_commit(&self, revision: &str, version: &str) -> Result<Commit, Diagnostic> {
-        let log = ["log", "-1", "--no-show-signature", "--format=%H %cs"];
-        let arguments = [&log[..], &[revision, "--"]].concat();
+        let format = "--format=%H %cs";
+        let arguments = ["log", "-1", "--no-show-signature", format, revision, "--"];
         let output = match self.run_local(&arguments) {
             Ok(output) => output,
             Err(error) if error.kind == Kind::TooLong => return Err(error),

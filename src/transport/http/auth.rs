@@ -152,22 +152,27 @@ impl Access {
 /// # Errors
 /// Fails if the token is wrong or has expired. The error says why.
 fn find_owner(tokens: &Tokens, token: &[u8]) -> Result<Arc<Caller>, String> {
-    let Some(line) = str::from_utf8(token)
-        .ok()
-        .and_then(|token| tokens.find(token))
-    else {
-        let problem = if token.contains(&b'$') {
-            "this bearer token contains a `$`: your client did not replace a variable with its value"
-        } else {
-            "this bearer token is wrong"
-        };
-        return Err(problem.to_owned());
+    let line = match str::from_utf8(token) {
+        Ok(token) => tokens.find(token),
+        Err(_) => None,
     };
-    match line.last_day_if_expired(Timestamp::now()) {
-        None => Ok(Arc::clone(&line.caller)),
-        Some(last_day) => Err(format!(
+    let Some(line) = line else {
+        return Err(wrong_token_message(token).to_owned());
+    };
+    if let Some(last_day) = line.last_day_if_expired(Timestamp::now()) {
+        return Err(format!(
             "this bearer token expired at the end of {last_day}"
-        )),
+        ));
+    }
+    Ok(Arc::clone(&line.caller))
+}
+
+/// Returns what is wrong with a token that nobody has.
+fn wrong_token_message(token: &[u8]) -> &'static str {
+    if token.contains(&b'$') {
+        "this bearer token contains a `$`: your client did not replace a variable with its value"
+    } else {
+        "this bearer token is wrong"
     }
 }
 
