@@ -55,7 +55,6 @@ pub use variables::Variables;
 use crate::prompt::{Format, MenuMark};
 use crate::whole_file;
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All agents, in display order.
@@ -194,7 +193,7 @@ pub fn prompt_folders_in(folder: &Path) -> Vec<(&'static Format, PathBuf)> {
         folders.push((format, PathBuf::from(path)));
     }
     let mut hidden_folders = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in whole_file::entries_of(folder) {
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
             hidden_folders.push(name);

@@ -15,7 +15,7 @@
 
 use crate::lock::lock;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, DirEntry, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -346,10 +346,16 @@ pub(crate) fn is_temporary(file_name: &OsStr) -> bool {
     name.starts_with(TEMPORARY_PREFIX.as_bytes()) && name.ends_with(TEMPORARY_SUFFIX.as_bytes())
 }
 
+/// Returns the entries of a folder. There are none if it can't be read.
+pub(crate) fn entries_of(folder: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+    // Each of the two has errors to skip: the folder, and an entry.
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
 /// Deletes the temporary files that killed processes left in a folder. Errors are ignored, because
 /// leftovers are hidden and do no harm.
 pub(crate) fn remove_leftovers(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in entries_of(folder) {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if !is_file || !is_temporary(&entry.file_name()) {
             continue;

@@ -12,9 +12,9 @@ use crate::library::{
     Trace, Watched, read_confined,
 };
 use crate::prompt::{Diagnostic, FileSuffix, Format, Name};
+use crate::whole_file;
 use installed::{Installation, Plugin};
 use manifest::{Manifest, SKILL_FILE};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ impl PluginReader<'_> {
             return;
         }
         let mut subfolders = Vec::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in whole_file::entries_of(folder) {
             subfolders.push(entry.path());
         }
         subfolders.sort();

@@ -193,7 +193,7 @@ fn updated_list(old_lines: &str, texts: &[ProjectText]) -> String {
 /// Deletes the copies of texts that are no longer the last shown text of any path.
 fn remove_outdated_copies(record: &Path, shown: &ShownTexts) {
     let current: HashSet<&str> = shown.last_hashes.values().map(String::as_str).collect();
-    for entry in fs::read_dir(record).into_iter().flatten().flatten() {
+    for entry in whole_file::entries_of(record) {
         let file_name = entry.file_name();
         let Some(file_name) = file_name.to_str() else {
             continue;

@@ -5,6 +5,7 @@
 use super::pack_lock::{CopyProblem, Pack};
 use crate::library::{Folder, Reach, Root, TextGuard, file_error, read_file, relative_path};
 use crate::prompt::{Diagnostic, MAX_FILE, sha256};
+use crate::whole_file;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -112,8 +113,7 @@ impl PackCopies {
     /// Returns the folders of packs and the temporary folders. There are none if nothing was copied
     /// yet.
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path())
+        whole_file::entries_of(&self.folder).map(|entry| entry.path())
     }
 }
 

@@ -1,7 +1,9 @@
 //! Measures the memory of git and its child processes, and kills them.
 
+use crate::whole_file;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Child;
 
 /// A process and its descendants, such as git's helpers for `https` and `ssh`.
@@ -60,7 +62,7 @@ impl ProcessTree {
 /// Returns the status of every process, by process id. Empty on systems without `/proc`.
 fn read_statuses() -> BTreeMap<u32, Status> {
     let mut statuses = BTreeMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+    for entry in whole_file::entries_of(Path::new("/proc")) {
         let Ok(id) = entry.file_name().to_string_lossy().parse() else {
             continue; // `/proc` has other entries, too
         };

@@ -3,6 +3,7 @@
 use crate::input::parse_json_bytes;
 use crate::library::{Reach, Root, Trace, is_hidden, read_confined, repository_of};
 use crate::prompt::{Diagnostic, Kind};
+use crate::whole_file;
 use crate::wording::{in_backticks, path_in_backticks};
 use serde_json::{Map, Value};
 use std::fs;
@@ -227,7 +228,7 @@ impl Installation<'_> {
 /// Returns the names of the subfolders that aren't hidden.
 fn subfolder_names(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in whole_file::entries_of(folder) {
         let path = entry.path();
         if !path.is_dir() || is_hidden(&path) {
             continue;

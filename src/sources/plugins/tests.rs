@@ -4,6 +4,7 @@ use super::*;
 use crate::library::Reach;
 use crate::prompt::Kind;
 use serde_json::{Value, json};
+use std::fs;
 
 /// The home directory and the folders of plugins of a user.
 struct Home {

@@ -80,8 +80,7 @@ impl CacheFolder {
         for name in names {
             retained.insert(self.path_of(&text_file(name)));
         }
-        let texts = fs::read_dir(self.path_of(TEXTS_FOLDER));
-        for entry in texts.into_iter().flatten().flatten() {
+        for entry in whole_file::entries_of(&self.path_of(TEXTS_FOLDER)) {
             let file = entry.path();
             if !retained.contains(&file) {
                 _ = fs::remove_file(file);
