@@ -3,7 +3,6 @@
 
 use super::diagnostic::{Diagnostic, Position};
 use super::format::yaml::{self, Value};
-use super::limits::MAX_YAML_SIZE;
 use super::model::{IgnoredKey, Prompt};
 use super::skill_name::{MAX_SKILL_NAME, hyphenated, is_agentskills_name};
 use crate::wording::{quoted, with_commas};
@@ -102,14 +101,10 @@ fn find_key<'p>(prompt: &'p Prompt, key: &str) -> Option<&'p IgnoredKey> {
 
 /// Returns the value of a key without the quotes and escapes that it may have in the file.
 fn text_of(ignored: &IgnoredKey) -> String {
-    let first_line = 1; // arbitrary, because no position is used
-    let mut budget = MAX_YAML_SIZE;
-    if let Ok(node) = yaml::parse(&ignored.value, first_line, &mut budget)
-        && let Value::Scalar { text, .. } = node.value
-    {
-        return text;
+    match yaml::parse_value(&ignored.value) {
+        Some(Value::Scalar { text, .. }) => text,
+        _ => ignored.value.clone(),
     }
-    ignored.value.clone()
 }
 
 /// Warns about a `description` that is missing or too long.

@@ -7,7 +7,6 @@ use super::quotes::QUOTES;
 use super::value_line::{ValueLine, ValueLines};
 use super::yaml::{self, Value};
 use crate::prompt::diagnostic::Diagnostic;
-use crate::prompt::limits::MAX_YAML_SIZE;
 use crate::wording::quoted;
 
 /// The characters with which YAML begins a comment, a tag and an anchor.
@@ -94,9 +93,7 @@ fn is_block_collection(value: &Value, source: &str) -> bool {
 fn parse_value(value: &str) -> Option<Value> {
     // The item of a list, because a comment alone would be an empty document.
     let item = format!("- {}", value.replace('\n', "\n  "));
-    let first_line = 1; // arbitrary, because no position is used
-    let mut budget = MAX_YAML_SIZE;
-    match yaml::parse(&item, first_line, &mut budget).ok()?.value {
+    match yaml::parse_value(&item)? {
         Value::List(nodes) => Some(nodes.into_iter().next()?.value),
         _ => None,
     }

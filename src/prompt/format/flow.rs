@@ -3,7 +3,6 @@
 
 use super::quotes::{QUOTES, in_quotes, unquoted};
 use super::yaml::{self, Value};
-use crate::prompt::limits::MAX_YAML_SIZE;
 
 /// The length of the longest text that is read, in bytes. Reading takes quadratic time.
 const MAX_LENGTH: usize = 4 * 1024;
@@ -180,11 +179,8 @@ fn format_field(field: &FlowField<'_>) -> String {
 
 /// Returns the text of a value, without the quotes around it and with its lines joined.
 fn scalar_text(scalar: &str) -> String {
-    let mut budget = MAX_YAML_SIZE;
-    if lenient_quoted_length(scalar) == Some(scalar.len())
-        && let Ok(node) = yaml::parse(scalar, 1, &mut budget)
-        && let Value::Scalar { text, .. } = node.value
-    {
+    let is_quoted = lenient_quoted_length(scalar) == Some(scalar.len());
+    if is_quoted && let Some(Value::Scalar { text, .. }) = yaml::parse_value(scalar) {
         return text;
     }
     let lines: Vec<&str> = unquoted(scalar).lines().map(str::trim).collect();

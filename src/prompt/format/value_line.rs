@@ -4,7 +4,6 @@ use super::flow;
 use super::quotes::{QUOTES, in_quotes, unquoted};
 use super::yaml::{self, Value};
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::MAX_YAML_SIZE;
 use crate::wording::quoted;
 
 /// The length of the longest value that a fix quotes, in bytes: that of the longest description of
@@ -298,18 +297,16 @@ impl<'l> ValueLines<'l> {
     /// Returns whether the lines, taken alone, are valid YAML for this key or item. They must have
     /// their line breaks at their ends.
     pub(super) fn is_valid(&self) -> bool {
-        // Its own budget, because the caller charges for the whole block when it parses it.
-        let mut budget = MAX_YAML_SIZE;
-        let first_line = 1; // arbitrary, because no position is used
         let further_lines = self.lines[1..].concat();
         let yaml = format!("{}{further_lines}", self.first.item);
-        let Ok(node) = yaml::parse(&yaml, first_line, &mut budget) else {
+        // Its size is charged for when the caller parses the whole block.
+        let Some(value) = yaml::parse_value(&yaml) else {
             return false;
         };
         let Some(key) = self.first.key else {
             return true; // a list item can be anything
         };
-        match node.value {
+        match value {
             Value::Map(map) => map.iter().all(|field| field.key == key),
             _ => false,
         }

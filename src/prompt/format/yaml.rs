@@ -6,7 +6,7 @@
 //! the memory). Nor does it record positions and quotes.
 
 use crate::prompt::diagnostic::{Diagnostic, Position};
-use crate::prompt::limits::MAX_NESTING;
+use crate::prompt::limits::{MAX_NESTING, MAX_YAML_SIZE};
 use std::collections::HashMap;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::{Marker, TScalarStyle};
@@ -82,6 +82,15 @@ pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
         node_overhead: 1,
     };
     parse_within(yaml, first_line, limits, budget)
+}
+
+/// Parses a text of which only the value matters, not the positions in it. Returns `None` if it is
+/// invalid, or larger than [`MAX_YAML_SIZE`].
+pub(crate) fn parse_value(yaml: &str) -> Option<Value> {
+    let any_line = 1;
+    let mut budget = MAX_YAML_SIZE;
+    let node = parse(yaml, any_line, &mut budget).ok()?;
+    Some(node.value)
 }
 
 /// Parses a YAML document within the given limits. `first_line` is the line of the file in which it
