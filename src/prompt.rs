@@ -67,7 +67,7 @@ pub use frontmatter_value::frontmatter_value;
 pub use golden::{Case, CaseFailure, CaseOutcome, TEST_SUFFIX, Tests, TextMismatch, draft_tests};
 pub use import::hexai::hexai_prompts;
 pub use import::{IMPORTED, Imported, import};
-pub use include::{IncludeReader, Included, IncludedFile, is_partial};
+pub use include::{FileToInclude, IncludeReader, Included, IncludedFile, is_partial};
 pub use limits::{
     LONG_PROMPT_CHARS, MAX_ARGUMENTS, MAX_ATTACHMENT, MAX_ATTACHMENTS, MAX_ATTACHMENTS_SIZE,
     MAX_EXPANSION, MAX_FILE, MAX_FILTER_OUTPUT, MAX_FRONTMATTER, MAX_INCLUDE_DEPTH, MAX_INCLUDES,

@@ -96,6 +96,13 @@ pub struct Registration {
     pub error: Option<String>,
 }
 
+/// The command that starts a server.
+struct ServerCommand {
+    /// `None` if the entry names no program.
+    program: Option<String>,
+    args: Vec<String>,
+}
+
 /// How to start a server. The fields are those of [`Registration`].
 struct ServerLaunch {
     command: Option<String>,
@@ -240,35 +247,36 @@ impl Config {
     /// Fails with the reason why the agent can't use the entry, e.g. `` `args` must be a list of
     /// strings``.
     fn parse_launch(&self, entry: &Map<String, Value>) -> Result<ServerLaunch, String> {
-        let (command, args) = self.parse_command(entry)?;
+        let ServerCommand { program, args } = self.parse_command(entry)?;
         let has_url = entry.contains_key("url") || entry.contains_key("httpUrl");
-        if command.is_none() && !has_url {
+        if program.is_none() && !has_url {
             return Err("it has no `command`".to_owned());
         }
         Ok(ServerLaunch {
-            command,
+            command: program,
             args,
             env: parse_key(entry, self.env_key, "an object of strings")?.unwrap_or_default(),
             cwd: parse_key(entry, "cwd", "a string")?,
         })
     }
 
-    /// Parses the program, which is `None` if there is none, and its arguments: `"command": "npx",
-    /// "args": ["-y"]` or, for some agents, `"command": ["npx", "-y"]`.
-    fn parse_command(
-        &self,
-        entry: &Map<String, Value>,
-    ) -> Result<(Option<String>, Vec<String>), String> {
+    /// Parses the program and its arguments: `"command": "npx", "args": ["-y"]` or, for some agents,
+    /// `"command": ["npx", "-y"]`.
+    fn parse_command(&self, entry: &Map<String, Value>) -> Result<ServerCommand, String> {
         let list_of_strings = "a list of strings";
-        if !self.command_includes_args {
-            let args = parse_key(entry, "args", list_of_strings)?;
-            let command = parse_key(entry, "command", "a string")?;
-            return Ok((command, args.unwrap_or_default()));
+        if self.command_includes_args {
+            let words: Option<Vec<String>> = parse_key(entry, "command", list_of_strings)?;
+            let mut words = words.unwrap_or_default().into_iter();
+            return Ok(ServerCommand {
+                program: words.next(),
+                args: words.collect(),
+            });
         }
-        let words: Option<Vec<String>> = parse_key(entry, "command", list_of_strings)?;
-        let mut words = words.unwrap_or_default().into_iter();
-        let command = words.next();
-        Ok((command, words.collect()))
+        let args: Option<Vec<String>> = parse_key(entry, "args", list_of_strings)?;
+        Ok(ServerCommand {
+            program: parse_key(entry, "command", "a string")?,
+            args: args.unwrap_or_default(),
+        })
     }
 }
 

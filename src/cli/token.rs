@@ -2,7 +2,9 @@
 
 use super::output::{self, Reporter, display_path};
 use crate::library::{Prefix, Role};
-use crate::transport::http::tokens::{self, Date, TokenLine, parse_expiry, parse_name, parse_role};
+use crate::transport::http::tokens::{
+    self, Date, GeneratedToken, TokenLine, parse_expiry, parse_name, parse_role,
+};
 use anyhow::Error;
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
@@ -102,14 +104,14 @@ impl AddToken {
     /// Generates a token and its line. Adds the line to the file, if there is one, then prints the
     /// token and, without a file, the line.
     fn run(self) -> anyhow::Result<()> {
-        let (token, entry) = TokenLine::generate(&self.name, self.role, self.prefix, self.expires)
-            .map_err(Error::msg)?;
+        let generated = TokenLine::generate(&self.name, self.role, self.prefix, self.expires);
+        let GeneratedToken { token, line } = generated.map_err(Error::msg)?;
         if let Some(file) = &self.token_file {
-            tokens::add(file, &entry).map_err(Error::msg)?;
+            tokens::add(file, &line).map_err(Error::msg)?;
         }
         if self.json {
             return output::print_json(&json!({
-                "name": self.name, "token": token, "line": entry.to_string()
+                "name": self.name, "token": token, "line": line.to_string()
             }));
         }
         let lines;
@@ -120,7 +122,7 @@ impl AddToken {
                 hash_place = format!("its hash is in {}", display_path(file));
             }
             None => {
-                lines = format!("{token}\n{entry}\n");
+                lines = format!("{token}\n{line}\n");
                 hash_place = "its hash is in the second line, which belongs into the file of `serve --token-file`"
                     .to_owned();
             }

@@ -4,7 +4,7 @@
 mod attach;
 pub(super) mod cache;
 pub(super) mod folder;
-mod include;
+pub(super) mod include;
 pub(super) mod memory_files;
 pub(super) mod open;
 pub(super) mod prompt_file;

@@ -4,9 +4,10 @@
 use super::call::{BoundCall, Join};
 use super::caller::Prefix;
 use super::source::{Found, Handle, Info, Location, ServiceRequest};
+use crate::library::disk::include::NeighborFile;
 use crate::prompt::{Diagnostic, Messages, Prompt};
 use crate::wording::quoted;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A prompt whose errors are restricted to a prefix.
@@ -90,7 +91,7 @@ impl Handle for RestrictedHandle {
         messages.map_err(|error| self.restrict_error(error))
     }
 
-    fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
+    fn attached_files(&self, prompt: &Prompt) -> Vec<NeighborFile> {
         self.found.attached_files(prompt)
     }
 

@@ -3,6 +3,7 @@
 
 use super::call::{BoundCall, Expansion, Join, join_unchanged};
 use super::caller::Caller;
+use crate::library::disk::include::NeighborFile;
 use crate::library::disk::memory_files::MemoryFiles;
 use crate::library::disk::reach::Reach;
 use crate::library::disk::watched::Watched;
@@ -326,7 +327,7 @@ pub trait Handle: Debug + Send + Sync {
     }
 
     /// Returns the path and contents of each attached file. Skips files that can't be read.
-    fn attached_files(&self, _prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
+    fn attached_files(&self, _prompt: &Prompt) -> Vec<NeighborFile> {
         Vec::new()
     }
 

@@ -56,20 +56,24 @@ pub fn with_fields(text: &str, fields: &Fields) -> Result<EditedFile, Diagnostic
     let mut new_keys = changed_keys(fields);
     let mut new_body = None;
     if let Some(texts) = &fields.messages {
-        let (joined_body, has_markers) = join_messages(texts);
-        let lines = if has_markers { "messages: true\n" } else { "" };
+        let joined = join_messages(texts);
+        let lines = if joined.has_markers {
+            "messages: true\n"
+        } else {
+            ""
+        };
         new_keys.push(KeyLines {
             key: "messages",
             lines: lines.to_owned(),
         });
-        new_body = Some(joined_body);
+        new_body = Some(joined.body);
     }
     let ReplacedKeys {
         lines,
         replaced_lines,
     } = replace_keys(yaml.unwrap_or_default(), new_keys);
     let new_text = match new_body {
-        Some(joined_body) => join_file(&lines, &joined_body),
+        Some(new_body) => join_file(&lines, &new_body),
         // If the body starts with `---`, an empty frontmatter keeps it from being parsed as one.
         None if lines.is_empty() && !body.starts_with("---") => body.to_owned(),
         None => format!("---\n{lines}---\n{body}"),

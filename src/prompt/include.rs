@@ -23,11 +23,7 @@ pub trait IncludeReader {
     /// # Errors
     /// Fails if the file doesn't exist, may not be included, or can't be read. The caller adds the
     /// position of the include line.
-    fn read(
-        &mut self,
-        path: &str,
-        from: &IncludedFile,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic>;
+    fn read(&mut self, path: &str, from: &IncludedFile) -> Result<FileToInclude, Diagnostic>;
 }
 
 /// A file that can be included.
@@ -38,6 +34,14 @@ pub struct IncludedFile {
     pub name: String,
     /// The full path, or `builtin:NAME`.
     pub path: PathBuf,
+}
+
+/// A file that was read to be included.
+pub struct FileToInclude {
+    /// The file.
+    pub file: IncludedFile,
+    /// Its contents.
+    pub bytes: Vec<u8>,
 }
 
 /// An included file and its contents.
@@ -141,8 +145,14 @@ pub(super) struct IncludedPart {
     pub(super) expands_includes: bool,
 }
 
-/// Replaces all include lines in the body of a prompt's file. Returns the resulting body and the
-/// origins of its lines.
+/// A body whose include lines were replaced.
+pub(super) struct AssembledBody {
+    pub(super) text: String,
+    /// Where its lines come from.
+    pub(super) origins: LineOrigins,
+}
+
+/// Replaces all include lines in the body of a prompt's file.
 ///
 /// `reader` reads an included file, and `parse` extracts the body from its text.
 ///
@@ -152,7 +162,7 @@ pub(super) fn assemble(
     own_part: &IncludedPart,
     reader: &mut dyn IncludeReader,
     parse: fn(&str) -> Result<IncludedPart, Diagnostic>,
-) -> Result<(String, LineOrigins), Diagnostic> {
+) -> Result<AssembledBody, Diagnostic> {
     let own_file = reader.own();
     let mut assembly = Assembly {
         reader,
@@ -164,7 +174,10 @@ pub(super) fn assemble(
         open_files: Vec::new(),
     };
     assembly.add_lines_of(&own_file, LineSource::OwnFile, own_part)?;
-    Ok((assembly.body.unwrap_or_default(), assembly.origins))
+    Ok(AssembledBody {
+        text: assembly.body.unwrap_or_default(),
+        origins: assembly.origins,
+    })
 }
 
 /// A body under construction.
@@ -255,7 +268,7 @@ impl Assembly<'_> {
     fn include(&mut self, path: &str, from: &IncludedFile) -> Result<(), Diagnostic> {
         self.include_count += 1;
         self.check_limits()?;
-        let (file, bytes) = self.reader.read(path, from)?;
+        let FileToInclude { file, bytes } = self.reader.read(path, from)?;
         self.check_cycle(&file)?;
         let text = decode_without_bom(&bytes).map_err(|error| in_file(&file, error))?;
         let part = self.parse_part(&file, text)?;
@@ -463,15 +476,14 @@ mod tests {
             file("a.md")
         }
 
-        fn read(
-            &mut self,
-            path: &str,
-            _: &IncludedFile,
-        ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+        fn read(&mut self, path: &str, _: &IncludedFile) -> Result<FileToInclude, Diagnostic> {
             let found = self.0.iter().find(|(name, _)| *name == path);
             let (name, text) =
                 found.ok_or_else(|| Diagnostic::invalid(format!("no {path}"), "fix"))?;
-            Ok((file(name), text.clone().into_bytes()))
+            Ok(FileToInclude {
+                file: file(name),
+                bytes: text.clone().into_bytes(),
+            })
         }
     }
 

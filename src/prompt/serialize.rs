@@ -202,19 +202,27 @@ fn needs_markers(roles: impl IntoIterator<Item = Role>) -> bool {
     roles.len() > 1 || roles.contains(&Role::Assistant)
 }
 
-/// Joins messages into a body. Also returns whether it contains markers, so that the frontmatter
-/// needs `messages: true`.
-///
-/// Lines of the messages that look like markers are escaped. Placeholders are not.
-pub(super) fn join_messages(texts: &[(Role, String)]) -> (String, bool) {
-    let writes_markers = needs_markers(texts.iter().map(|(role, _)| *role));
-    let mut body = BodyWriter::new(writes_markers);
+/// The body that several messages make up.
+pub(super) struct JoinedMessages {
+    pub(super) body: String,
+    /// Whether the body has markers, so that the frontmatter needs `messages: true`.
+    pub(super) has_markers: bool,
+}
+
+/// Joins messages into a body. Lines of the messages that look like markers are escaped.
+/// Placeholders are not.
+pub(super) fn join_messages(texts: &[(Role, String)]) -> JoinedMessages {
+    let has_markers = needs_markers(texts.iter().map(|(role, _)| *role));
+    let mut body = BodyWriter::new(has_markers);
     for (index, (role, text)) in texts.iter().enumerate() {
         body.begin_message(index, *role);
         body.text += text;
     }
     let escape_offsets = body.false_marker_offsets();
-    (body.escape_and_finish(escape_offsets), writes_markers)
+    JoinedMessages {
+        body: body.escape_and_finish(escape_offsets),
+        has_markers,
+    }
 }
 
 /// Returns the body of a prompt. Placeholders are written in this program's syntax, and text that

@@ -517,10 +517,10 @@ fn used_texts(root: &Path, found: &Found) -> Vec<ProjectText> {
             });
         }
     }
-    for (path, bytes) in found.attached_files(&prompt) {
+    for attached in found.attached_files(&prompt) {
         texts.push(ProjectText {
-            path: path_in_record(root, &path),
-            bytes,
+            path: path_in_record(root, &attached.path),
+            bytes: attached.bytes,
             prompt: None,
         });
     }

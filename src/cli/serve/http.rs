@@ -329,8 +329,8 @@ fn edit_token() -> anyhow::Result<StoredSecret> {
 
 /// Generates a token for edits, and returns its line in a token file.
 fn new_edit_token() -> Result<String, String> {
-    let (token, _) = TokenLine::generate("edit", Role::Admin, None, None)?;
-    Ok(token + " name=edit role=admin\n")
+    let generated = TokenLine::generate("edit", Role::Admin, None, None)?;
+    Ok(generated.token + " name=edit role=admin\n")
 }
 
 /// Reads the secret in a file of the program's state folder. If there is no such file, creates it

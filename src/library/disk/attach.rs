@@ -1,7 +1,7 @@
 //! Reads the attachments of a prompt. They are read anew for each request, and must be inside the
 //! prompts folder after resolving symlinks.
 
-use super::include::read_neighbor;
+use super::include::{NeighborFile, read_neighbor};
 use super::root::Root;
 use crate::library::caller::Prefix;
 use crate::prompt::{
@@ -10,7 +10,7 @@ use crate::prompt::{
 };
 use crate::wording::size_and_limit;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The fix for an attachment that doesn't exist.
 const PATH_FIX: &str =
@@ -135,13 +135,13 @@ fn unreadable_error(attachment: &AttachmentPath, error: &Diagnostic) -> Diagnost
 }
 
 /// Returns the path and contents of each attached file. Skips URLs and files that can't be read.
-pub(crate) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn attached_files(root: &Root, prompt: &Prompt, file: &Path) -> Vec<NeighborFile> {
     let folder = file.parent().unwrap_or(&root.path);
     let mut files = Vec::new();
     for attachment in &prompt.attachments {
         let path = folder.join(&attachment.path);
         if let Ok(file) = read_neighbor(root, &path, MAX_ATTACHMENT, None) {
-            files.push((file.path, file.bytes));
+            files.push(file);
         }
     }
     files

@@ -9,7 +9,7 @@ use super::root::{Root, is_hidden};
 use crate::library::builtin_texts::builtin_text;
 use crate::library::caller::Prefix;
 use crate::library::write::history::HISTORY_FOLDER;
-use crate::prompt::{Diagnostic, IncludeReader, IncludedFile, Kind, MAX_FILE};
+use crate::prompt::{Diagnostic, FileToInclude, IncludeReader, IncludedFile, Kind, MAX_FILE};
 use crate::wording::quoted;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -38,10 +38,12 @@ pub(crate) struct FolderIncludeReader<'f> {
 }
 
 /// A file from the prompts folder that a prompt includes or attaches.
-pub(super) struct NeighborFile {
+#[derive(Debug)]
+pub struct NeighborFile {
     /// Its path in the prompts folder, with symlinks below that folder resolved.
-    pub(super) path: PathBuf,
-    pub(super) bytes: Vec<u8>,
+    pub path: PathBuf,
+    /// Its contents.
+    pub bytes: Vec<u8>,
 }
 
 impl IncludeReader for FolderIncludeReader<'_> {
@@ -54,11 +56,7 @@ impl IncludeReader for FolderIncludeReader<'_> {
 
     /// Reads the file that `from` includes by the path `path`. Marks the trace as uncacheable if
     /// the cache couldn't notice that the result has changed.
-    fn read(
-        &mut self,
-        path: &str,
-        from: &IncludedFile,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    fn read(&mut self, path: &str, from: &IncludedFile) -> Result<FileToInclude, Diagnostic> {
         if self.root.reach.is_confined() {
             self.trace.mark_uncacheable(); // no stamp reveals where symlinks in the path lead
         }
@@ -77,7 +75,7 @@ impl FolderIncludeReader<'_> {
         &mut self,
         path: &str,
         from: &IncludedFile,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    ) -> Result<FileToInclude, Diagnostic> {
         if let Some(name) = path.strip_prefix(BUILTIN) {
             return self.read_builtin(path, name);
         }
@@ -90,7 +88,7 @@ impl FolderIncludeReader<'_> {
 
     /// Returns the text of a built-in prompt. `path` is the full path including `builtin:`, `name`
     /// is what follows it.
-    fn read_builtin(&self, path: &str, name: &str) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    fn read_builtin(&self, path: &str, name: &str) -> Result<FileToInclude, Diagnostic> {
         if !self.allows_builtin {
             let message = "a prompt in a pack can only include files from that pack";
             return Err(Diagnostic::new(Kind::OutsideFolder, message, CORRECT_PATH));
@@ -104,7 +102,10 @@ impl FolderIncludeReader<'_> {
             name: path.to_owned(),
             path: path.into(),
         };
-        Ok((file, text.as_bytes().to_vec()))
+        Ok(FileToInclude {
+            file,
+            bytes: text.as_bytes().to_vec(),
+        })
     }
 
     /// Resolves the path of an include line in the file `from`. `part` is relative to the folder of
@@ -137,7 +138,7 @@ impl FolderIncludeReader<'_> {
     ///
     /// # Errors
     /// In addition to the errors of [`read_neighbor`], fails if a segment of the path is hidden.
-    fn read_from_disk(&mut self, path: &Path) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    fn read_from_disk(&mut self, path: &Path) -> Result<FileToInclude, Diagnostic> {
         self.trace.record(path); // before the file is read
         let file = read_neighbor(self.root, path, MAX_FILE, self.prefix).map_err(|mut error| {
             if error.kind == Kind::NotFound {
@@ -151,7 +152,10 @@ impl FolderIncludeReader<'_> {
             return Err(Diagnostic::new(Kind::Invalid, message, "rename it"));
         }
         let path = file.path;
-        Ok((IncludedFile { name, path }, file.bytes))
+        Ok(FileToInclude {
+            file: IncludedFile { name, path },
+            bytes: file.bytes,
+        })
     }
 
     /// Reads an included file from memory and records it.
@@ -162,7 +166,7 @@ impl FolderIncludeReader<'_> {
         &mut self,
         memory_files: &Arc<MemoryFiles>,
         path: &Path,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    ) -> Result<FileToInclude, Diagnostic> {
         let relative_path = path.strip_prefix(&self.root.path).unwrap_or(path);
         let name = normalize_dots(relative_path).ok_or_else(|| missing_error(self.prefix))?;
         self.trace.record_memory_file(memory_files, &name);
@@ -170,7 +174,10 @@ impl FolderIncludeReader<'_> {
         match memory_files.get(&name) {
             Some(row) if is_visible => {
                 let path = self.root.path.join(&name);
-                Ok((IncludedFile { name, path }, row.text.as_bytes().to_vec()))
+                Ok(FileToInclude {
+                    file: IncludedFile { name, path },
+                    bytes: row.text.as_bytes().to_vec(),
+                })
             }
             _ => Err(missing_error(self.prefix)),
         }

@@ -2,7 +2,7 @@
 
 use super::attach::{attached_files, attachments};
 use super::cache::{Cache, MIN_STAMP_AGE, Trace};
-use super::include::FolderIncludeReader;
+use super::include::{FolderIncludeReader, NeighborFile};
 use super::memory_files::{MemoryFiles, PATH_LIST};
 use super::open::read_confined;
 use super::root::{MAX_ENTRIES, PromptFile, Root};
@@ -12,7 +12,7 @@ use crate::library::source::{About, Found, Handle, Info, Layer, Location};
 use crate::prompt::{
     Attachment, Diagnostic, Format, IncludeReader, Kind, Messages, Name, Prompt, decode_utf8_owned,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -413,7 +413,7 @@ impl Handle for FileHandle {
         Ok(messages)
     }
 
-    fn attached_files(&self, prompt: &Prompt) -> Vec<(PathBuf, Vec<u8>)> {
+    fn attached_files(&self, prompt: &Prompt) -> Vec<NeighborFile> {
         attached_files(&self.files.root, prompt, &self.file.path)
     }
 

@@ -44,8 +44,10 @@ pub(super) fn parse_with_includes(
     let mut source = read(Dialect::Own, text)?;
     let mut origins = LineOrigins::default();
     if source.frontmatter.has_includes {
-        (source.body, origins) =
-            include::assemble(&source.take_included_part(), reader, read_included_part)?;
+        let own_part = source.take_included_part();
+        let assembled = include::assemble(&own_part, reader, read_included_part)?;
+        source.body = assembled.text;
+        origins = assembled.origins;
     }
     source.into_own_prompt(name, origins)
 }

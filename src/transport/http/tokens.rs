@@ -69,9 +69,16 @@ impl fmt::Display for TokenLine {
     }
 }
 
+/// A new token.
+pub struct GeneratedToken {
+    /// The token, which must be shown to the user, because only its hash is stored.
+    pub token: String,
+    /// Its line in a token file.
+    pub line: TokenLine,
+}
+
 impl TokenLine {
-    /// Generates a random token of 256 bits, and returns it with its line. The line has only the
-    /// hash, so the caller must show the token to the user.
+    /// Generates a random token of 256 bits.
     ///
     /// # Errors
     /// Fails if the system has no random numbers.
@@ -80,7 +87,7 @@ impl TokenLine {
         role: Role,
         prefix: Option<Prefix>,
         expires: Option<Date>,
-    ) -> Result<(String, TokenLine), String> {
+    ) -> Result<GeneratedToken, String> {
         let random = secret_file::random_text()?;
         let token = format!("{GENERATED_PREFIX}{random}");
         let line = TokenLine::new(
@@ -90,7 +97,7 @@ impl TokenLine {
             prefix,
             expires,
         );
-        Ok((token, line))
+        Ok(GeneratedToken { token, line })
     }
 
     /// Returns the line for a token with this hash. The name defaults to the first 8 digits of the
@@ -372,7 +379,8 @@ pub fn add(path: &Path, new_line: &TokenLine) -> Result<(), String> {
     };
     let mut new_text = old_text.clone().unwrap_or_default();
     if parse(path, &new_text)?.has_name(new_line.name()) {
-        let (file, name) = (path.display(), new_line.name());
+        let file = path.display();
+        let name = new_line.name();
         return Err(format!(
             "{file} has a token named `{name}`; choose another name, or run `prompt-expander token remove {name} --token-file {file}`"
         ));
@@ -590,13 +598,14 @@ mod tests {
             TokenLine::generate("ana", Role::Admin, Some(Prefix::new("a/b/").unwrap()), None)
                 .unwrap()
         };
-        let ((token, entry), (other, _)) = (generate(), generate());
+        let GeneratedToken { token, line } = generate();
+        let other = generate().token;
         assert!(
             token.starts_with(GENERATED_PREFIX) && token.len() == 47 && token != other,
             "{token}"
         );
-        let tokens = Tokens::parse(&entry.to_string()).unwrap();
-        assert_eq!(tokens.find(&token).unwrap().caller, entry.caller);
+        let tokens = Tokens::parse(&line.to_string()).unwrap();
+        assert_eq!(tokens.find(&token).unwrap().caller, line.caller);
         assert!(tokens.find(&other).is_none());
     }
 
@@ -606,10 +615,10 @@ mod tests {
         let path = folder.path().join("tokens");
         std::thread::scope(|scope| {
             for number in 0..8 {
-                let (_, entry) =
+                let generated =
                     TokenLine::generate(&format!("n{number}"), Role::Read, None, None).unwrap();
                 let path = &path;
-                scope.spawn(move || add(path, &entry).unwrap());
+                scope.spawn(move || add(path, &generated.line).unwrap());
             }
         });
         assert_eq!(list(&path).unwrap().len(), 8);

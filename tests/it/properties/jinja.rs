@@ -2,8 +2,8 @@
 //! expansion ends within its limits.
 
 use prompt_expander::prompt::{
-    Call, Diagnostic, FileSuffix, IncludeReader, IncludedFile, Kind, MAX_EXPANSION, MAX_FILE,
-    MAX_INCLUDES, Name, Piece, Prompt,
+    Call, Diagnostic, FileSuffix, FileToInclude, IncludeReader, IncludedFile, Kind, MAX_EXPANSION,
+    MAX_FILE, MAX_INCLUDES, Name, Piece, Prompt,
 };
 use std::collections::BTreeMap;
 
@@ -18,11 +18,7 @@ impl IncludeReader for Files<'_> {
         included(&self.files[0].0)
     }
 
-    fn read(
-        &mut self,
-        path: &str,
-        from: &IncludedFile,
-    ) -> Result<(IncludedFile, Vec<u8>), Diagnostic> {
+    fn read(&mut self, path: &str, from: &IncludedFile) -> Result<FileToInclude, Diagnostic> {
         assert!(
             self.files.iter().any(|(name, _)| *name == from.name),
             "{from:?}"
@@ -35,7 +31,10 @@ impl IncludeReader for Files<'_> {
         };
         let found = self.files.iter().find(|(known, _)| *known == name);
         found
-            .map(|(name, text)| (included(name), text.as_bytes().to_vec()))
+            .map(|(name, text)| FileToInclude {
+                file: included(name),
+                bytes: text.as_bytes().to_vec(),
+            })
             .ok_or_else(|| {
                 Diagnostic::new(Kind::NotFound, "there is no such file", "correct the path")
             })
