@@ -60,12 +60,11 @@ impl MenuMark {
     /// written it. An editor may have changed the line endings.
     pub fn parse(text: &str) -> Option<MenuMark> {
         let text = text.replace("\r\n", "\n");
-        let frontmatter = text.strip_prefix("---\n")?.split_once("\n---\n")?.0;
+        let (frontmatter, _body) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
         let line_start = format!("  {MARK_KEY}: ");
-        let value = frontmatter
-            .lines()
-            .find_map(|line| line.strip_prefix(&line_start))?;
-        let value: String = serde_json::from_str(value).ok()?;
+        let mut lines = frontmatter.lines();
+        let quoted_value = lines.find_map(|line| line.strip_prefix(&line_start))?;
+        let value: String = serde_json::from_str(quoted_value).ok()?;
         // The prompt is the last field, because its name may contain blanks.
         let mut fields = value.splitn(4, ' ').map(str::to_owned);
         Some(MenuMark {

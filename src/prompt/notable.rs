@@ -245,18 +245,29 @@ fn is_url_or_host(word: &str) -> bool {
     if word.contains("://") || word.starts_with("www.") || word.parse::<IpAddr>().is_ok() {
         return true;
     }
-    if let Some((scheme, rest)) = word.split_once(':')
-        && !rest.is_empty()
-        && BARE_SCHEMES.contains(&scheme.to_lowercase().as_str())
-    {
-        return true;
-    }
-    let word = word.strip_prefix("//").unwrap_or(word);
-    let is_mail = word.split('@').nth(1).is_some_and(has_inner_dot);
-    let has_path = word
-        .split_once('/')
-        .is_some_and(|(host, _)| has_inner_dot(host));
-    is_mail || has_path || is_host(word)
+    let without_slashes = word.strip_prefix("//").unwrap_or(word);
+    has_bare_scheme(word)
+        || is_email_address(without_slashes)
+        || is_host_with_path(without_slashes)
+        || is_host(without_slashes)
+}
+
+/// Returns whether a word begins with a scheme that no `//` follows, as in `mailto:me@x.example`.
+fn has_bare_scheme(word: &str) -> bool {
+    let Some((scheme, rest)) = word.split_once(':') else {
+        return false;
+    };
+    !rest.is_empty() && BARE_SCHEMES.contains(&scheme.to_lowercase().as_str())
+}
+
+fn is_email_address(word: &str) -> bool {
+    let after_at = word.split('@').nth(1);
+    after_at.is_some_and(has_inner_dot)
+}
+
+fn is_host_with_path(word: &str) -> bool {
+    let host_and_path = word.split_once('/');
+    host_and_path.is_some_and(|(host, _)| has_inner_dot(host))
 }
 
 fn has_inner_dot(host: &str) -> bool {

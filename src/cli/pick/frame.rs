@@ -175,9 +175,11 @@ impl State {
             with_commas(self.choices.prompts.len())
         );
         let columns_after_pointer = columns.saturating_sub(POINTER_WIDTH);
-        let query_columns = match columns_after_pointer.checked_sub(count.len()) {
-            Some(columns) if columns >= MIN_QUERY_COLUMNS => columns,
-            _ => columns_after_pointer, // `frame` truncates the line before the count
+        let columns_before_count = columns_after_pointer.saturating_sub(count.len());
+        let query_columns = if columns_before_count >= MIN_QUERY_COLUMNS {
+            columns_before_count
+        } else {
+            columns_after_pointer // `frame` truncates the line before the count
         };
         let query = visible_part(&self.query, query_columns);
         let padding = " ".repeat(query_columns.saturating_sub(query.text.width()));
@@ -507,16 +509,17 @@ fn start_that_fits(text: &str, columns: usize) -> &str {
 /// Returns the longest end of a text, in one row, that leaves one of `columns` free for the cursor,
 /// e.g. `arch` of `research` for 5 columns.
 fn end_that_fits(text: &str, columns: usize) -> String {
-    let end = last_characters(text, MAX_CHARACTERS_PER_COLUMN * columns);
-    let end = in_one_row(end);
+    // Not the whole text, which may be long.
+    let last_characters = last_characters(text, MAX_CHARACTERS_PER_COLUMN * columns);
+    let row = in_one_row(last_characters);
     let mut used_columns = 0;
-    for (index, character) in end.char_indices().rev() {
+    for (index, character) in row.char_indices().rev() {
         used_columns += width(character);
         if used_columns >= columns {
-            return end[index + character.len_utf8()..].to_owned();
+            return row[index + character.len_utf8()..].to_owned();
         }
     }
-    end
+    row
 }
 
 fn last_characters(text: &str, max_chars: usize) -> &str {

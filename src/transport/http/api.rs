@@ -232,14 +232,7 @@ async fn handle(
         api_request.record(&parts.method);
     }
     context.admit(&[route.purpose.rate_limited_as()])?;
-    let started = Instant::now();
-    let result = run_handler(route, api_request).await;
-    app.metrics.count_message(&HandledMessage {
-        transport: "http",
-        method: route.label,
-        is_error: result.is_err(),
-        duration: started.elapsed(),
-    });
+    let result = run_counted(route, api_request).await;
     let json = app.request_limits.memory.reserve(result?)?;
     if is_hook {
         return Ok(hook_response(json));
@@ -265,6 +258,20 @@ fn check_access(context: &RequestContext, purpose: Purpose) -> Result<(), Refusa
     require(caller, Role::Write)?;
     let message = format!("this server does not let anyone edit prompts; {HOW_TO_ALLOW_EDITS}");
     Err(Refusal::new(StatusCode::FORBIDDEN, message))
+}
+
+/// Runs the handler of a route, and counts the request in the metrics.
+async fn run_counted(route: &'static Route, request: ApiRequest) -> JsonResult {
+    let app = Arc::clone(&request.context.app);
+    let started = Instant::now();
+    let result = run_handler(route, request).await;
+    app.metrics.count_message(&HandledMessage {
+        transport: "http",
+        method: route.label,
+        is_error: result.is_err(),
+        duration: started.elapsed(),
+    });
+    result
 }
 
 /// How long an agent's hook waits for its answer. Debug builds, which the tests use, are slower.
@@ -306,7 +313,8 @@ async fn may_wait_for_server(request: &ApiRequest, purpose: Purpose) -> Result<b
     if !view.waits_for_servers() {
         return Ok(false);
     }
-    let (name, body) = (request.name.clone(), request.body.clone());
+    let name = request.name.clone();
+    let body = request.body.clone();
     let threads = &request.context.app.threads.reads;
     threads
         .run(request.context.caller_key(), move || {

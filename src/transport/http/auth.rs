@@ -189,7 +189,8 @@ pub(super) fn require(caller: &Caller, role: Role) -> Result<(), Refusal> {
             "this needs the token that the server made; its standard error says where it is";
         return Err(unauthorized(NO_ERROR_PARAMETER, message.to_owned()));
     }
-    let (needed, own) = (role.as_str(), caller.role.as_str());
+    let needed = role.as_str();
+    let own = caller.role.as_str();
     let message = format!(
         "this needs a token with the role `{needed}`, and yours has `{own}`; ask for another one"
     );

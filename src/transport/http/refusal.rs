@@ -69,6 +69,20 @@ impl Refusal {
         self.with_header(RETRY_AFTER, seconds)
     }
 
+    /// Returns the body of the response to a request with this path: a JSON-RPC error on the MCP
+    /// endpoint, a JSON object for the API, and plain text for any other path.
+    fn into_body(mut self, path: &str) -> String {
+        if is_mcp_path(path) {
+            let id = self.id.take();
+            return RpcResponse::error(id.as_ref(), self.into_rpc_error()).into_json();
+        }
+        if is_api_path(path) {
+            self.details["message"] = self.message.into();
+            return json!({ "error": self.details }).to_string();
+        }
+        self.message + "\n"
+    }
+
     /// Converts the refusal to a JSON-RPC error. Its code is the HTTP status, since JSON-RPC leaves
     /// such numbers to applications.
     pub(crate) fn into_rpc_error(self) -> Error {
@@ -96,27 +110,27 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Writes the body of a response if it is a refusal: a JSON-RPC error on the MCP endpoint, a JSON
-/// object for the API, and plain text for any other path.
+/// Writes the body of a response if it is a refusal. Its format depends on the path of the request.
 pub(super) fn write_body(mut response: Response, path: &str) -> Response {
-    let Some(mut refusal) = response.extensions_mut().remove::<Refusal>() else {
+    let Some(refusal) = response.extensions_mut().remove::<Refusal>() else {
         return response;
     };
-    let mut content_type = JSON;
-    let body = if is_mcp_path(path) {
-        let id = refusal.id.take();
-        RpcResponse::error(id.as_ref(), refusal.into_rpc_error()).into_json()
-    } else if path.starts_with("/api/") {
-        refusal.details["message"] = refusal.message.into();
-        json!({ "error": refusal.details }).to_string()
-    } else {
-        content_type = "text/plain; charset=utf-8";
-        refusal.message + "\n"
-    };
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let content_type = HeaderValue::from_static(content_type_for(path));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response.headers_mut().remove(CONTENT_LENGTH); // it was that of the empty body
-    *response.body_mut() = Body::from(body);
+    *response.body_mut() = Body::from(refusal.into_body(path));
     response
+}
+
+/// Returns the media type of refusals at a path.
+fn content_type_for(path: &str) -> &'static str {
+    if is_mcp_path(path) || is_api_path(path) {
+        JSON
+    } else {
+        "text/plain; charset=utf-8"
+    }
+}
+
+fn is_api_path(path: &str) -> bool {
+    path.starts_with("/api/")
 }

@@ -116,7 +116,8 @@ fn load(
     };
     let certificate_pem = certificate_file.read_public()?;
     let key_pem = key_file.read_secret()?;
-    let (certificate_path, key_path) = (certificate_path.display(), key_path.display());
+    let certificate_path = certificate_path.display();
+    let key_path = key_path.display();
     let chain = parse_certificates(&certificate_pem);
     if chain.is_empty() {
         return Err(format!(
