@@ -48,7 +48,8 @@ pub(super) fn print_expansion(text: &str) -> anyhow::Result<()> {
     output::print_verbatim(format!("{text}{end}").as_bytes())
 }
 
-pub(super) struct Expansion {
+/// What `expand` prints.
+pub(super) struct PrintedExpansion {
     /// The text that an agent would get.
     pub(super) text: String,
     /// A note to print after the text.
@@ -62,7 +63,7 @@ pub(super) fn expand(
     call: CallArgs,
     library: &Library,
     reporter: &Reporter,
-) -> anyhow::Result<Expansion> {
+) -> anyhow::Result<PrintedExpansion> {
     let path = call.file().map(|_| call.name().to_owned());
     let Prepared { view, found, call } = call.prepare(library, reporter)?;
     let expanded = api::expand(&found, &call).map_err(reporter.prompt_error(&view, "expand"))?;
@@ -72,7 +73,7 @@ pub(super) fn expand(
         let typed = path.clone().unwrap_or_else(|| format!(":{}", found.name));
         note = check_note(&found, &typed);
     }
-    Ok(Expansion {
+    Ok(PrintedExpansion {
         text: expanded.prompt,
         note,
         counted: path.is_none().then_some(found),

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 
 /// How to recognize a package manager.
 struct PackageManager {
-    marker: Marker,
+    marker: InstallMarker,
     name: &'static str,
     /// The command of the package manager that runs a package from a cache without installing it.
     runner: &'static str,
 }
 
 /// What a package manager leaves around the programs that it installs.
-enum Marker {
+enum InstallMarker {
     /// A folder with this name is in the path of the program.
     Folder(&'static str),
     /// A file with this name is next to the folder of the program.
@@ -29,27 +29,27 @@ enum Marker {
 /// pip, whose marker is in their environments, too.
 const PACKAGE_MANAGERS: [PackageManager; 5] = [
     PackageManager {
-        marker: Marker::Folder("node_modules"),
+        marker: InstallMarker::Folder("node_modules"),
         name: "npm",
         runner: "npx",
     },
     PackageManager {
-        marker: Marker::File("uv-receipt.toml"),
+        marker: InstallMarker::File("uv-receipt.toml"),
         name: "uv",
         runner: "uvx",
     },
     PackageManager {
-        marker: Marker::File("pipx_metadata.json"),
+        marker: InstallMarker::File("pipx_metadata.json"),
         name: "pipx",
         runner: "pipx",
     },
     PackageManager {
-        marker: Marker::File("pyvenv.cfg"),
+        marker: InstallMarker::File("pyvenv.cfg"),
         name: "pip",
         runner: "uvx",
     },
     PackageManager {
-        marker: Marker::File(".crates.toml"),
+        marker: InstallMarker::File(".crates.toml"),
         name: "cargo",
         runner: "cargo",
     },
@@ -107,8 +107,10 @@ impl PackageManager {
     /// folder.
     fn has_installed(&self, program: &Path) -> bool {
         match self.marker {
-            Marker::File(name) => above_folder_of(program).join(name).is_file(),
-            Marker::Folder(name) => program.components().any(|part| part.as_os_str() == name),
+            InstallMarker::File(name) => above_folder_of(program).join(name).is_file(),
+            InstallMarker::Folder(name) => {
+                program.components().any(|part| part.as_os_str() == name)
+            }
         }
     }
 }

@@ -11,9 +11,9 @@
 //!
 //! A cloned repository is less trusted than the user's own folders. Its prompts can only read files
 //! of the repository: `.prompts` may be a symlink to another folder in it, and no symlink in
-//! `.prompts` may point outside of that folder. Agents share files by symlinks between their folders
-//! (`.claude/skills/x` to `.agents/skills/x`), so those in their folders may point to any file of the
-//! repository (see `reach.rs`).
+//! `.prompts` may point outside of that folder. Agents share files by symlinks between their
+//! folders (`.claude/skills/x` to `.agents/skills/x`), so those in their folders may point to any
+//! file of the repository (see `reach.rs`).
 
 use super::shown::{ShownTextsGuard, path_in_record};
 use super::trust::{Trust, TrustLevel};
@@ -36,14 +36,14 @@ pub(crate) struct Project {
     /// The folder where the search starts.
     start: PathBuf,
     /// The folders that may be searched: `start` and its parents, in this order.
-    candidates: Vec<Candidate>,
+    candidates: Vec<CandidateFolder>,
     /// What the user trusts, or `None` if `--project` was passed, which trusts this project.
     trust: Option<Arc<Trust>>,
 }
 
 /// A folder that may contain a folder of prompts.
 #[derive(Debug)]
-struct Candidate {
+struct CandidateFolder {
     folder: PathBuf,
     /// Its `.git`, which exists only in the root of a repository.
     git: PathBuf,
@@ -105,7 +105,8 @@ impl Source for Project {
         self.served_prompts()?.ok()?.folder.find_by_path(path)
     }
 
-    /// Returns why the folder of prompts can't be read. There are no problems without such a folder.
+    /// Returns why the folder of prompts can't be read. There are no problems without such a
+    /// folder.
     fn problems(&self) -> Vec<Diagnostic> {
         match self.served_prompts() {
             Some(Ok(served)) => served.folder.problems(),
@@ -177,7 +178,7 @@ impl Project {
             // `~/.claude/commands` has the user's own prompts, although `.claude/commands` in any
             // other folder has those of a project.
             let is_home = home_above_start.as_deref() == Some(folder);
-            candidates.push(Candidate {
+            candidates.push(CandidateFolder {
                 folder: folder.to_owned(),
                 git: folder.join(REPOSITORY),
                 prompts: folder.join(&prompts_folder),
@@ -251,16 +252,16 @@ impl Project {
     }
 
     /// Returns the root of the innermost repository, or `None` outside of a repository.
-    fn repository_root(&self) -> Option<&Candidate> {
+    fn repository_root(&self) -> Option<&CandidateFolder> {
         let mut candidates = self.candidates.iter();
         candidates.find(|candidate| candidate.is_repository_root())
     }
 
     /// Returns the candidates up to and including the root of the repository. Outside of a
     /// repository, returns only the first candidate, if there is one.
-    fn candidates_in_repository(&self) -> &[Candidate] {
+    fn candidates_in_repository(&self) -> &[CandidateFolder] {
         let mut candidates = self.candidates.iter();
-        match candidates.position(Candidate::is_repository_root) {
+        match candidates.position(CandidateFolder::is_repository_root) {
             Some(root_index) => &self.candidates[..=root_index],
             // Outside of a repository, no folder above marks where the project ends.
             None => self.candidates.get(..1).unwrap_or_default(),
@@ -293,11 +294,11 @@ impl Project {
         None
     }
 
-    /// Opens the folder of prompts of a candidate. Its symlinks are confined to the repository or, for
-    /// `.prompts`, to the folder itself.
+    /// Opens the folder of prompts of a candidate. Its symlinks are confined to the repository or,
+    /// for `.prompts`, to the folder itself.
     fn open<'c>(
         &self,
-        candidate: &'c Candidate,
+        candidate: &'c CandidateFolder,
         repository: &Path,
         level: TrustLevel,
     ) -> ServedPrompts<'c> {
@@ -330,7 +331,11 @@ impl Project {
 
     /// Returns a guard that lets only texts through that the user was shown, or `None` if all texts
     /// of the candidate are served.
-    fn worktree_guard(&self, candidate: &Candidate, level: TrustLevel) -> Option<ShownTextsGuard> {
+    fn worktree_guard(
+        &self,
+        candidate: &CandidateFolder,
+        level: TrustLevel,
+    ) -> Option<ShownTextsGuard> {
         let TrustLevel::ShownTexts { repository } = level else {
             return None;
         };
@@ -527,7 +532,7 @@ fn used_texts(root: &Path, found: &Found) -> Vec<ProjectText> {
     texts
 }
 
-impl Candidate {
+impl CandidateFolder {
     /// Returns whether this folder is the root of a repository.
     fn is_repository_root(&self) -> bool {
         fs::symlink_metadata(&self.git).is_ok()

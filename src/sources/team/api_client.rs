@@ -46,7 +46,7 @@ const JSON: &str = "application/json";
 
 /// The team's server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct TeamServer {
     /// The base URL, without a trailing slash.
     pub(super) url: String,
     /// The header with the user's token. Empty if the user has no token.
@@ -72,10 +72,10 @@ pub(super) struct TeamReply {
     pub(super) body: Option<Vec<u8>>,
 }
 
-impl Server {
+impl TeamServer {
     /// Returns a client for the server at a base URL.
-    pub(super) fn new(url: String, token: Vec<SecretHeader>) -> Server {
-        Server {
+    pub(super) fn new(url: String, token: Vec<SecretHeader>) -> TeamServer {
+        TeamServer {
             url,
             token,
             agent: OnceLock::new(),
@@ -260,7 +260,7 @@ fn error_kind(status: StatusCode, error: &Value) -> Kind {
     }
 }
 
-/// Returns a request to the API, to which [`Server::send`] adds the token. If `body` is JSON
+/// Returns a request to the API, to which [`TeamServer::send`] adds the token. If `body` is JSON
 /// `null`, the request has no body.
 pub(super) fn request(method: &str, url: String, body: &Value) -> ServiceRequest {
     let headers = BTreeMap::from([

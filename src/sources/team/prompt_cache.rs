@@ -9,11 +9,11 @@
 //!
 //! A server process refreshes the list, and the texts, in a background thread. A command refreshes
 //! the list after it has printed its output. Only `list`, and a call of a prompt that is not in the
-//! list, wait for it. When a prompt is used, its text is requested with a timeout of 300 ms, and the
-//! cached text is used if there is no reply. After a failure that took long, no process asks the
-//! server for 30 seconds.
+//! list, wait for it. When a prompt is used, its text is requested with a timeout of 300 ms, and
+//! the cached text is used if there is no reply. After a failure that took long, no process asks
+//! the server for 30 seconds.
 
-use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, Server, TeamReply};
+use super::api_client::{self, API_TIMEOUT, NO_ETAG, RequestOutcome, TeamReply, TeamServer};
 use super::cache_folder::{CacheFolder, LIST_FILE, STATE_FILE, text_file};
 use super::prompt_list::TeamList;
 use super::server_state::ServerState;
@@ -60,7 +60,7 @@ const MAX_FILLED: u64 = 32 * MEBIBYTE;
 /// The team's server and the cache of its prompts.
 #[derive(Debug)]
 pub(crate) struct Team {
-    pub(super) server: Server,
+    pub(super) server: TeamServer,
     pub(super) folder: CacheFolder,
     /// How many bytes of texts a server process puts into the cache before they are used.
     pub(super) max_filled: u64,
@@ -118,7 +118,7 @@ impl Team {
     pub(crate) fn new(url: String, token: Vec<SecretHeader>, caches: &Path) -> Team {
         Team {
             folder: CacheFolder::new(caches, &url),
-            server: Server::new(url, token),
+            server: TeamServer::new(url, token),
             max_filled: MAX_FILLED,
             lists: Cache::new(1, MIN_STAMP_AGE),
             waited: Mutex::default(),

@@ -36,13 +36,13 @@ struct Route {
     path: &'static str,
     /// The label in the metrics.
     label: &'static str,
-    purpose: Purpose,
+    purpose: RoutePurpose,
     handler: ApiHandler,
 }
 
 /// What a route does. This determines who may use it, its rate limit, and its threads.
 #[derive(Clone, Copy)]
-enum Purpose {
+enum RoutePurpose {
     /// Reads one prompt.
     Read,
     /// Lists prompts.
@@ -55,13 +55,13 @@ enum Purpose {
     Edit(&'static str),
 }
 
-impl Purpose {
+impl RoutePurpose {
     /// Returns the MCP method as which rate limits count a request.
     fn rate_limited_as(self) -> &'static str {
         match self {
-            Purpose::Read | Purpose::Hook | Purpose::ReadAsEditor => "prompts/get",
-            Purpose::List => "prompts/list",
-            Purpose::Edit(method) => method,
+            RoutePurpose::Read | RoutePurpose::Hook | RoutePurpose::ReadAsEditor => "prompts/get",
+            RoutePurpose::List => "prompts/list",
+            RoutePurpose::Edit(method) => method,
         }
     }
 }
@@ -76,7 +76,8 @@ type JsonResult = Result<Bytes, Refusal>;
 struct ApiRequest {
     context: RequestContext,
     uri: Uri,
-    /// The name of the prompt or the agent in the path, or `None` if the path of the route has none.
+    /// The name of the prompt or the agent in the path, or `None` if the path of the route has
+    /// none.
     name: Option<String>,
     body: Bytes,
 }
@@ -88,42 +89,42 @@ static ROUTES: [Route; 12] = [
         MethodFilter::GET,
         "/api/me",
         "api/me",
-        Purpose::Read,
+        RoutePurpose::Read,
         get_caller,
     ),
     Route::new(
         MethodFilter::GET,
         "/api/prompts",
         "api/prompts",
-        Purpose::List,
+        RoutePurpose::List,
         list_prompts,
     ),
     Route::new(
         MethodFilter::GET,
         PROMPT_PATH,
         "api/prompts/NAME",
-        Purpose::Read,
+        RoutePurpose::Read,
         get_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/expand",
         "api/expand",
-        Purpose::Read,
+        RoutePurpose::Read,
         expand_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/explain",
         "api/explain",
-        Purpose::Read,
+        RoutePurpose::Read,
         explain_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/hook/{*name}",
         "api/hook",
-        Purpose::Hook,
+        RoutePurpose::Hook,
         answer_hook,
     ),
     // Only for editors: the result shows files that the checked prompt includes or attaches.
@@ -131,42 +132,42 @@ static ROUTES: [Route; 12] = [
         MethodFilter::POST,
         "/api/check",
         "api/check",
-        Purpose::ReadAsEditor,
+        RoutePurpose::ReadAsEditor,
         check_prompt,
     ),
     Route::new(
         MethodFilter::POST,
         PROMPT_PATH,
         "api/create",
-        Purpose::Edit("prompts/create"),
+        RoutePurpose::Edit("prompts/create"),
         create_prompt,
     ),
     Route::new(
         MethodFilter::PUT,
         PROMPT_PATH,
         "api/update",
-        Purpose::Edit("prompts/update"),
+        RoutePurpose::Edit("prompts/update"),
         update_prompt,
     ),
     Route::new(
         MethodFilter::DELETE,
         PROMPT_PATH,
         "api/delete",
-        Purpose::Edit("prompts/delete"),
+        RoutePurpose::Edit("prompts/delete"),
         delete_prompt,
     ),
     Route::new(
         MethodFilter::GET,
         "/api/history/{*name}",
         "api/history",
-        Purpose::ReadAsEditor,
+        RoutePurpose::ReadAsEditor,
         get_history,
     ),
     Route::new(
         MethodFilter::POST,
         "/api/restore",
         "api/restore",
-        Purpose::Edit("prompts/update"),
+        RoutePurpose::Edit("prompts/update"),
         restore_prompt,
     ),
 ];
@@ -176,7 +177,7 @@ impl Route {
         method: MethodFilter,
         path: &'static str,
         label: &'static str,
-        purpose: Purpose,
+        purpose: RoutePurpose,
         handler: ApiHandler,
     ) -> Route {
         Route {
@@ -227,7 +228,7 @@ async fn handle(
         name: name.map(|Path(name)| name),
         body: received.bytes.clone(),
     };
-    let is_hook = matches!(route.purpose, Purpose::Hook);
+    let is_hook = matches!(route.purpose, RoutePurpose::Hook);
     if !is_hook {
         api_request.record(&parts.method);
     }
@@ -249,9 +250,12 @@ async fn handle(
 ///
 /// # Errors
 /// Fails with 401 or 403 if the caller's role is too low, and 403 if the server allows no edits.
-fn check_access(context: &RequestContext, purpose: Purpose) -> Result<(), Refusal> {
+fn check_access(context: &RequestContext, purpose: RoutePurpose) -> Result<(), Refusal> {
     let RequestContext { app, caller, .. } = context;
-    let is_for_readers = matches!(purpose, Purpose::Read | Purpose::List | Purpose::Hook);
+    let is_for_readers = matches!(
+        purpose,
+        RoutePurpose::Read | RoutePurpose::List | RoutePurpose::Hook
+    );
     if is_for_readers || app.server.may_edit(caller) {
         return Ok(());
     }
@@ -281,7 +285,7 @@ const HOOK_TIMEOUT: Duration =
 /// Runs the handler of a route. If an agent waits for too long, answers that there is nothing to
 /// add to the message, so that the chat goes on.
 async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
-    if !matches!(route.purpose, Purpose::Hook) {
+    if !matches!(route.purpose, RoutePurpose::Hook) {
         return run_on_threads(route, request).await;
     }
     let result = timeout(HOOK_TIMEOUT, run_on_threads(route, request)).await;
@@ -292,7 +296,7 @@ async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
 async fn run_on_threads(route: &'static Route, request: ApiRequest) -> JsonResult {
     let app = Arc::clone(&request.context.app);
     let caller_key = request.context.caller_key();
-    let threads = if matches!(route.purpose, Purpose::Edit(_)) {
+    let threads = if matches!(route.purpose, RoutePurpose::Edit(_)) {
         &app.threads.writes
     } else if may_wait_for_server(&request, route.purpose).await? {
         &app.threads.services
@@ -305,9 +309,9 @@ async fn run_on_threads(route: &'static Route, request: ApiRequest) -> JsonResul
 
 /// Returns `true` if a request may wait for a service or the team's server: it is about a prompt
 /// from there, or a message that may name any prompt.
-async fn may_wait_for_server(request: &ApiRequest, purpose: Purpose) -> Result<bool, Refusal> {
+async fn may_wait_for_server(request: &ApiRequest, purpose: RoutePurpose) -> Result<bool, Refusal> {
     let view = request.view();
-    if matches!(purpose, Purpose::Hook) {
+    if matches!(purpose, RoutePurpose::Hook) {
         return Ok(view.has_team()); // a hook calls no service
     }
     if !view.waits_for_servers() {
@@ -467,17 +471,17 @@ fn get_caller(request: &ApiRequest) -> JsonResult {
         caller,
         client,
     } = &request.context;
-    let is_on_this_machine = client.address.is_loopback();
-    let is_without_token = caller.token.is_none();
-    let token_file = app.options.access.own_token_file();
+    let mut token_file = None;
+    if client.address.is_loopback() && caller.token.is_none() {
+        let own_token_file = app.options.access.own_token_file();
+        token_file = own_token_file.map(|file| file.display().to_string());
+    }
     to_json(&Me {
         name: caller.token.as_ref().map(|token| &*token.name),
         role: caller.role.as_str(),
         prefix: caller.prefix.as_ref().map(ToString::to_string),
         may_edit: app.server.may_edit(caller),
-        token_file: token_file
-            .filter(|_| is_on_this_machine && is_without_token)
-            .map(|file| file.display().to_string()),
+        token_file,
         version: env!("CARGO_PKG_VERSION"),
     })
 }
