@@ -125,6 +125,8 @@ impl Message {
         Err(Response::error_without_id(error))
     }
 
+    /// Returns a batch of these messages, which are not parsed yet.
+    ///
     /// # Errors
     /// Returns the response to a batch that is empty, or longer than [`MAX_BATCH`].
     fn batch(messages: Vec<Value>) -> Result<Message, Response> {

@@ -73,15 +73,13 @@ pub(crate) fn truncate_at_word(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
     // Leave one character for the `…`.
     let char_limit = text.char_indices().nth(max_chars - 1);
-    let limit = char_limit.map_or(0, |(offset, _)| offset);
-    let is_at_word_end = text[limit..].starts_with(char::is_whitespace);
-    let end = if is_at_word_end {
-        limit
-    } else {
-        // Without any whitespace, break the word.
-        text[..limit].rfind(char::is_whitespace).unwrap_or(limit)
+    let (first_chars, remaining) = text.split_at(char_limit.map_or(0, |(offset, _)| offset));
+    let breaks_word = !remaining.starts_with(char::is_whitespace);
+    let kept = match first_chars.rfind(char::is_whitespace) {
+        Some(last_space) if breaks_word => &first_chars[..last_space],
+        _ => first_chars, // it ends with a word, or with a part of the only one
     };
-    format!("{}…", text[..end].trim_end()).into()
+    format!("{}…", kept.trim_end()).into()
 }
 
 /// Percent-encodes a path for a URI: everything except `/` and the unreserved characters of RFC

@@ -56,7 +56,9 @@ pub(super) fn examine(
         if server.name != SERVER_NAME {
             let server_examination = ServerExamination::new(examination, agent, server, files);
             findings.push(server_examination.other_name_finding());
-            server_to_start = server_to_start.or(Some(server));
+            if server_to_start.is_none() {
+                server_to_start = Some(server);
+            }
         }
     }
     if let Some(server) = server_to_start {

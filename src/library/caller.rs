@@ -61,7 +61,7 @@ pub enum Role {
 }
 
 impl Caller {
-    /// The local user, who can see every prompt and do everything.
+    /// Returns the local user, who can see every prompt and do everything.
     pub fn local() -> Caller {
         Caller {
             token: None,

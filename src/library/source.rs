@@ -538,7 +538,7 @@ pub struct Authorship {
 }
 
 impl Authorship {
-    /// Blank notes are dropped.
+    /// Returns who makes a change and why. A blank note counts as none.
     ///
     /// # Errors
     /// Fails if the note is longer than 2,000 bytes.

@@ -179,6 +179,8 @@ struct Behavior<'p> {
 }
 
 impl Behavior<'_> {
+    /// Returns what a prompt does, however its file writes it.
+    ///
     /// In the messages, `{{name}}`, `$name` and `<<name>>` all become `\0name\0`, which differs
     /// from any text that merely looks like a placeholder. Input that is appended on a new line
     /// becomes a placeholder at the end.

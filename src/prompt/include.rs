@@ -397,9 +397,10 @@ fn start_of_text(line: &str, line_number: usize) -> Position {
 
 /// Attributes an error to the included file, rather than to the line that includes it.
 fn in_file(file: &IncludedFile, error: Diagnostic) -> Diagnostic {
+    let position = error.position.unwrap_or(Position::START);
     Diagnostic {
         file: Some(file.path.as_path().into()),
-        position: error.position.or(Some(Position::START)),
+        position: Some(position),
         ..error
     }
 }

@@ -182,7 +182,7 @@ impl Summary {
         argument.required && !self.unused_required.contains(&argument.name)
     }
 
-    /// See [`Prompt::value_names`].
+    /// Returns the same as [`Prompt::value_names`].
     pub fn value_names(&self) -> Vec<&str> {
         value_names(&self.arguments, self.takes_input)
     }
@@ -405,8 +405,8 @@ impl Prompt {
         self.takes_input() && (self.gives_one_word_per_argument() || !self.has_input_slot())
     }
 
-    /// Describes the word of the text that belongs to the argument at an index, e.g. `the first word
-    /// in Claude Code`, for a prompt whose arguments get one word each.
+    /// Describes the word of the text that belongs to the argument at an index, e.g. `the first
+    /// word in Claude Code`, for a prompt whose arguments get one word each.
     pub(crate) fn describe_word(&self, argument_index: usize) -> String {
         let word = match argument_index {
             0 => "the first word".to_owned(),

@@ -238,7 +238,8 @@ impl Root {
         Root::new(path.to_owned(), format, Reach::for_typed_path(file))
     }
 
-    /// Whether this program must not write to it, because another program owns its files.
+    /// Returns whether this program must not write to the folder, because another program owns its
+    /// files.
     pub(crate) fn is_read_only(&self) -> bool {
         self.format != Format::OWN
     }
@@ -381,8 +382,10 @@ impl Root {
         if !self.is_read_only() {
             return false; // not an agent's folder
         }
-        let metadata = fs::symlink_metadata(&file.path);
-        if !metadata.is_ok_and(|file| file.is_file() && file.len() <= MenuMark::MAX_FILE_BYTES) {
+        let Ok(metadata) = fs::symlink_metadata(&file.path) else {
+            return false;
+        };
+        if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE_BYTES {
             return false;
         }
         trace.record(&file.path);

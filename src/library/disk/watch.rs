@@ -38,7 +38,7 @@ struct Signal {
 }
 
 impl Signal {
-    /// Used when events may have been lost.
+    /// Returns a signal that anything may have changed, for when events may have been lost.
     fn anything() -> Signal {
         Signal {
             change: Change::anything(),

@@ -24,12 +24,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// A change that may affect every prompt.
+    /// Returns a change that may affect every prompt.
     pub fn anything() -> Change {
         Change::of_folder(String::new())
     }
 
-    /// A change that only affects the prompts with these names.
+    /// Returns a change that only affects the prompts with these names.
     pub fn of_prompts(prompts: BTreeSet<Name>) -> Change {
         Change {
             prompts,
@@ -37,7 +37,7 @@ impl Change {
         }
     }
 
-    /// A change that may affect everything in a folder. `folder` ends with a slash: `git/`.
+    /// Returns a change that may affect everything in a folder. `folder` ends with a slash: `git/`.
     pub fn of_folder(folder: String) -> Change {
         Change {
             folders: BTreeSet::from([folder]),
@@ -45,7 +45,8 @@ impl Change {
         }
     }
 
-    /// The change caused by a changed file or folder: `git/x.md` affects the prompt `git/x`.
+    /// Returns the change that a changed file or folder causes: `git/x.md` affects the prompt
+    /// `git/x`.
     pub(crate) fn of_path(root: &Root, path: &Path) -> Change {
         match root.name_of(path) {
             FileName::Prompt(file) => Change::of_prompts(BTreeSet::from([file.name])),

@@ -43,7 +43,7 @@ pub(super) struct FileChange {
 }
 
 impl FileChange {
-    /// A change that creates a file or replaces its text.
+    /// Returns a change that creates a file or replaces its text.
     pub(super) fn write(path: impl Into<String>, text: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),
@@ -52,8 +52,8 @@ impl FileChange {
         }
     }
 
-    /// A change that writes the file of a renamed prompt at its new path, and moves the versions of
-    /// `old_path` there. It doesn't delete the file at `old_path`.
+    /// Returns a change that writes the file of a renamed prompt at its new path, and moves the
+    /// versions of `old_path` there. It doesn't delete the file at `old_path`.
     pub(super) fn move_here(
         new_path: impl Into<String>,
         text: impl Into<String>,
@@ -65,7 +65,7 @@ impl FileChange {
         }
     }
 
-    /// A change that deletes a file.
+    /// Returns a change that deletes a file.
     pub(super) fn delete(path: impl Into<String>) -> FileChange {
         FileChange {
             path: path.into(),

@@ -183,7 +183,7 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Ref
 }
 
 impl App {
-    /// `shutdown` must become `true` when the server shuts down.
+    /// Returns what all requests share. `shutdown` must become `true` when the server shuts down.
     pub(super) fn new(
         server: Arc<Server>,
         options: Options,

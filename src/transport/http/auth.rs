@@ -53,7 +53,11 @@ impl Access {
         anonymous: Option<Caller>,
         warn: fn(&str),
     ) -> Result<Access, String> {
-        let own_token_file = token_file.clone().filter(|_| anonymous.is_some());
+        let own_token_file = if anonymous.is_some() {
+            token_file.clone()
+        } else {
+            None
+        };
         let tokens = match token_file {
             Some(path) => Some(tokens::open(path, warn)?),
             None => None,
