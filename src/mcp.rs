@@ -169,8 +169,8 @@ pub(crate) struct GetPromptParams<'l> {
 }
 
 /// The value of an argument. It should be a string according to the schema, but some clients send
-/// numbers or booleans, which are converted to strings: `3` to `"3"`. A number that has lost digits,
-/// such as `12345678901234567890123`, is an error.
+/// numbers or booleans, which are converted to strings: `3` to `"3"`. A number that has lost
+/// digits, such as `12345678901234567890123`, is an error.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(crate) struct ArgumentText(pub(crate) String);

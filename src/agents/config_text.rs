@@ -71,8 +71,8 @@ impl ConfigSyntax {
         }
     }
 
-    /// Sets the entry at a path of keys, and creates missing parents. Returns the edited text. A file
-    /// that has nothing but hooks is returned unchanged.
+    /// Sets the entry at a path of keys, and creates missing parents. Returns the edited text. A
+    /// file that has nothing but hooks is returned unchanged.
     ///
     /// # Errors
     /// Fails if the text is invalid, or if a value in the path isn't an object.
@@ -92,8 +92,8 @@ impl ConfigSyntax {
     }
 
     /// Removes the value at a path of keys, and parents that become empty: `{"a": {"b": 1}, "c":
-    /// 2}` without `a.b` is `{"c": 2}`. Returns the edited text. A file that has nothing but hooks is
-    /// returned unchanged.
+    /// 2}` without `a.b` is `{"c": 2}`. Returns the edited text. A file that has nothing but hooks
+    /// is returned unchanged.
     pub(super) fn remove(self, text: &str, keys: &[String]) -> Result<String, Diagnostic> {
         match self {
             ConfigSyntax::Json(syntax) => json::remove(syntax, text, keys),

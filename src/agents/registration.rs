@@ -260,8 +260,8 @@ impl Config {
         })
     }
 
-    /// Parses the program and its arguments: `"command": "npx", "args": ["-y"]` or, for some agents,
-    /// `"command": ["npx", "-y"]`.
+    /// Parses the program and its arguments: `"command": "npx", "args": ["-y"]` or, for some
+    /// agents, `"command": ["npx", "-y"]`.
     fn parse_command(&self, entry: &Map<String, Value>) -> Result<ServerCommand, String> {
         let list_of_strings = "a list of strings";
         if self.command_includes_args {

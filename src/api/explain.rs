@@ -88,7 +88,8 @@ enum ExpansionOutcome {
 }
 
 impl ExpansionOutcome {
-    /// Expands a call or, if a service renders the prompt, only returns the request to that service.
+    /// Expands a call or, if a service renders the prompt, only returns the request to that
+    /// service.
     fn of_call(found: &Found, bound: &BoundCall<'_>) -> ExpansionOutcome {
         match found.request(bound) {
             Some(Ok(request)) => ExpansionOutcome::NeedsService(request),

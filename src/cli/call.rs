@@ -133,9 +133,9 @@ impl CallArgs {
         })
     }
 
-    /// Returns the call, to which the text from standard input has to be added. If standard input is
-    /// not a terminal, the first `-` after the name marks the position of that text, and is no input
-    /// itself.
+    /// Returns the call, to which the text from standard input has to be added. If standard input
+    /// is not a terminal, the first `-` after the name marks the position of that text, and is no
+    /// input itself.
     ///
     /// # Errors
     /// Fails if `--arg` sets the same argument twice.

@@ -148,8 +148,8 @@ impl Checks {
         }
     }
 
-    /// Checks one command-line argument: a prompt, a file or a folder. If the argument names a format,
-    /// as in `claude:DIR`, it is always a folder.
+    /// Checks one command-line argument: a prompt, a file or a folder. If the argument names a
+    /// format, as in `claude:DIR`, it is always a folder.
     fn check_path(&mut self, source: &PromptSource, argument: &Path) {
         let (format, path) = parse_folder(argument);
         let path = without_parents(path);
@@ -174,8 +174,8 @@ impl Checks {
         }
     }
 
-    /// Checks the prompt whose name is `argument`, because there is nothing at the path. If there is
-    /// no such prompt either, reports that.
+    /// Checks the prompt whose name is `argument`, because there is nothing at the path. If there
+    /// is no such prompt either, reports that.
     fn check_missing_path(&mut self, source: &PromptSource, argument: &Path, path: PathBuf) {
         let view = source.library().view();
         match view.find(&argument.to_string_lossy()) {

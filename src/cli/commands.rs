@@ -78,8 +78,8 @@ pub(super) enum Command {
     ///
     /// The agents start this program without options, except for --config if you pass it. To choose
     /// your prompts, use config.toml, which applies to all agents. For Gemini CLI and Qwen Code, a
-    /// new entry contains `"trust": true`, so that they call the tools of this server without asking
-    /// you. To leave this out, pass --no-trust.
+    /// new entry contains `"trust": true`, so that they call the tools of this server without
+    /// asking you. To leave this out, pass --no-trust.
     #[command(after_help = install::EXAMPLES)]
     Install(install::Install),
     /// Remove this program from your agents
@@ -98,7 +98,8 @@ pub(super) enum Command {
     ///
     /// Writes a small file for each of your prompts and the built-in ones into the agent's own
     /// folder of skills or commands, so that you can choose `$research` in the menu of Codex, and
-    /// `/research` in that of Claude Code. The hook adds the text of the prompt, as for `:research`.
+    /// `/research` in that of Claude Code. The hook adds the text of the prompt, as for
+    /// `:research`.
     ///
     /// Shows the changes first, and writes nothing until you confirm. The agents and your selection
     /// are kept in `config.toml`: `sync` without arguments brings all their menus up to date, and
@@ -115,7 +116,8 @@ pub(super) enum Command {
     /// In a pipe, prints one line for each prompt: name, description, layer, tags and usage,
     /// separated by tabs. The layer says where the prompt is from: `project`, `user`, `team`,
     /// `pack`, `remote` (a service) or `built-in`. If a prompt is in the format of another program,
-    /// the format follows in parentheses: `user (claude)`. Broken prompt files are reported on standard error.
+    /// the format follows in parentheses: `user (claude)`. Broken prompt files are reported on
+    /// standard error.
     #[command(after_help = with_common(list::EXAMPLES))]
     List(list::List),
     /// Print what an agent gets for `:NAME TEXT`
@@ -154,8 +156,8 @@ pub(super) enum Command {
     /// Expand the prompts in a draft, as your VISUAL editor
     ///
     /// Agents in a terminal can open the draft of your message in an editor: the command in the
-    /// environment variable VISUAL. When the editor exits, the agent reads the draft again, but does
-    /// not send it.
+    /// environment variable VISUAL. When the editor exits, the agent reads the draft again, but
+    /// does not send it.
     ///
     /// If the draft contains commands, `compose` replaces each command by its expansion. Otherwise,
     /// you pick a prompt, and the draft becomes its input. Esc leaves the draft unchanged. If the
@@ -242,8 +244,8 @@ pub(super) enum Command {
     /// Import prompts of other programs as Markdown files
     ///
     /// Reads folders of Claude Code, Codex, Gemini CLI, opencode, VS Code, Cursor, fabric, llm,
-    /// Continue and hexai, and of many other programs. Writes each prompt into your own folder, as a
-    /// Markdown file that expands to the same text. Reports every difference from the original,
+    /// Continue and hexai, and of many other programs. Writes each prompt into your own folder, as
+    /// a Markdown file that expands to the same text. Reports every difference from the original,
     /// with file, line and what you can do about it.
     ///
     /// The original files stay as they are, and no file is ever overwritten. A prompt is not

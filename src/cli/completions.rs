@@ -344,8 +344,8 @@ fn library_of(line: &UnfinishedLine) -> Library {
     source.library()
 }
 
-/// Parses an unfinished line, which begins with the name of the program. Ignores its errors, so that
-/// the result has what could be parsed. Like in a complete line, options may come before the
+/// Parses an unfinished line, which begins with the name of the program. Ignores its errors, so
+/// that the result has what could be parsed. Like in a complete line, options may come before the
 /// command.
 fn parse_unfinished(line: &[OsString], program: &Command) -> ArgMatches {
     // Most shells pass the words as they were typed, including quotes.

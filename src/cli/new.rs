@@ -62,8 +62,8 @@ pub(super) struct New {
     test: bool,
     /// Print one JSON object with `path`, and with `tests` if you pass --test
     ///
-    /// With --edit, the file is deleted if you don't change the sample text. The object then contains
-    /// only `removed`.
+    /// With --edit, the file is deleted if you don't change the sample text. The object then
+    /// contains only `removed`.
     #[arg(long)]
     json: bool,
 }

@@ -54,7 +54,8 @@ impl OpenApiArgs {
     }
 }
 
-/// Checks a value of `--openapi-base`, e.g. `https://prompts.example.com`, and returns it unchanged.
+/// Checks a value of `--openapi-base`, e.g. `https://prompts.example.com`, and returns it
+/// unchanged.
 ///
 /// # Errors
 /// Fails if it isn't a usable URL.

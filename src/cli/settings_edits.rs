@@ -1,5 +1,5 @@
-//! Edits the settings file, `config.toml`: the list of trusted repositories, the menus of agents, and
-//! the team. The rest of the file stays as it is, including comments.
+//! Edits the settings file, `config.toml`: the list of trusted repositories, the menus of agents,
+//! and the team. The rest of the file stays as it is, including comments.
 
 use super::output;
 use super::user_folders::{self, TRUSTED, is_users_own};

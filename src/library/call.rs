@@ -26,8 +26,8 @@ pub struct BoundCall<'c> {
 pub struct Expansion {
     /// What a model gets.
     pub messages: Messages,
-    /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`, or a value that
-    /// the prompt doesn't use. Each one is a line in lowercase without a final period.
+    /// Likely mistakes that didn't prevent the expansion, e.g. a misspelled `name=`, or a value
+    /// that the prompt doesn't use. Each one is a line in lowercase without a final period.
     pub warnings: Vec<String>,
     /// Those of the warnings that are about text of the call that is not in the messages.
     pub unused_text: Vec<String>,

@@ -99,7 +99,8 @@ impl Handle for RestrictedHandle {
         self.found.request(bound)
     }
 
-    /// Returns the problems of the prompt. Those in files outside the prefix don't say what they are.
+    /// Returns the problems of the prompt. Those in files outside the prefix don't say what they
+    /// are.
     fn check(&self) -> Vec<Diagnostic> {
         let problems = self.found.check().into_iter();
         problems

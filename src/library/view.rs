@@ -448,8 +448,8 @@ impl View {
         sources.any(|source| source.about().layer.waits_for_server())
     }
 
-    /// Returns whether some of the prompts are the team's. Then looking up an unknown name waits for
-    /// the team's server.
+    /// Returns whether some of the prompts are the team's. Then looking up an unknown name waits
+    /// for the team's server.
     pub fn has_team(&self) -> bool {
         let mut sources = self.sources();
         sources.any(|source| source.about().layer == Layer::TEAM)

@@ -509,8 +509,8 @@ fn strip_file_suffix<'p>(path: &'p str, suffix: &str) -> Option<&'p str> {
 
 /// Returns whether the end of a path equals the suffix of a format.
 ///
-/// Only the letter case of a final `md` may differ: `.prompt.MD` matches `.prompt.md`. A suffix that
-/// is a whole file name, e.g. `/SKILL.md`, must match exactly.
+/// Only the letter case of a final `md` may differ: `.prompt.MD` matches `.prompt.md`. A suffix
+/// that is a whole file name, e.g. `/SKILL.md`, must match exactly.
 fn suffix_matches(path_end: &str, suffix: &str) -> bool {
     if path_end == suffix {
         return true;

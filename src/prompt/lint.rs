@@ -151,8 +151,8 @@ fn unused_arguments(prompt: &Prompt) -> Option<Diagnostic> {
     Some(Diagnostic::warning(None, message, fix))
 }
 
-/// Warns about `$1` in a file of Claude Code, which counts words from 0, if no placeholder takes the
-/// first word. The author probably counted from 1.
+/// Warns about `$1` in a file of Claude Code, which counts words from 0, if no placeholder takes
+/// the first word. The author probably counted from 1.
 fn skipped_first_word(prompt: &Prompt, message: &MessageTemplate) -> Option<Diagnostic> {
     let first_argument = prompt.arguments.first()?;
     // Only words counted from 0 have an argument of this name.

@@ -50,8 +50,8 @@ impl Placeholder {
 }
 
 impl Extent {
-    /// Returns the indexes of the arguments among `argument_count` declared ones, if the placeholder
-    /// names the one at `first`: `1..3` for `${@:2:2}`, which names the argument at 1.
+    /// Returns the indexes of the arguments among `argument_count` declared ones, if the
+    /// placeholder names the one at `first`: `1..3` for `${@:2:2}`, which names the argument at 1.
     pub(super) fn argument_indexes(self, first: usize, argument_count: usize) -> Range<usize> {
         let end = match self {
             Extent::One => first + 1,

@@ -31,7 +31,8 @@ pub(super) fn skill_warnings(prompt: &Prompt) -> Vec<Diagnostic> {
 /// Returns a warning about a `name` that is missing, differs from the folder's name, or isn't
 /// allowed.
 fn name_warning(prompt: &Prompt) -> Option<Diagnostic> {
-    // A prompt is called by the name of its folder, so the key `name` is among those without effect.
+    // A prompt is called by the name of its folder, so the key `name` is among those without
+    // effect.
     let folder = last_segment(&prompt.name);
     let Some(name_key) = find_key(prompt, "name") else {
         return Some(missing_name_warning(folder));

@@ -86,8 +86,8 @@ fn name_with_hash(prompt: &str) -> String {
     format!("{}-{}", start.trim_end_matches('-'), &hash[..HASH_DIGITS])
 }
 
-/// Returns whether agentskills.io allows this name: at most 64 lowercase letters and digits of ASCII,
-/// with single hyphens between them.
+/// Returns whether agentskills.io allows this name: at most 64 lowercase letters and digits of
+/// ASCII, with single hyphens between them.
 pub fn is_agentskills_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_SKILL_NAME && name == hyphenated(name)
 }

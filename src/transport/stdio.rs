@@ -435,8 +435,8 @@ impl<R: Read> StdioReader<R> {
         Ok(consumed_bytes)
     }
 
-    /// Returns `true` if the buffer has only the beginning of a line, because the line is longer than
-    /// [`MAX_MESSAGE_BYTES`].
+    /// Returns `true` if the buffer has only the beginning of a line, because the line is longer
+    /// than [`MAX_MESSAGE_BYTES`].
     fn is_line_cut(&self) -> bool {
         // A line of exactly that length has been read together with its newline, which is removed.
         self.buffer.len() > MAX_MESSAGE_BYTES

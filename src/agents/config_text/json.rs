@@ -144,8 +144,8 @@ impl HookLayout {
     };
 }
 
-/// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`, or the
-/// handler itself if `layout` has no groups.
+/// Sets the handler for an event, i.e. adds `{"hooks": [handler]}` to the list `hooks.EVENT`, or
+/// the handler itself if `layout` has no groups.
 ///
 /// If the event already has a handler of this program, updates it, and removes further ones.
 /// `is_prompt_expander` returns whether a handler's command runs this program.

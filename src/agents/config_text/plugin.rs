@@ -1,5 +1,5 @@
-//! prompt-expander's own plugins for agents: files in JavaScript or TypeScript that play the role of
-//! a hook. They are written as a whole, and recognized by their first line.
+//! prompt-expander's own plugins for agents: files in JavaScript or TypeScript that play the role
+//! of a hook. They are written as a whole, and recognized by their first line.
 
 use crate::prompt::{Diagnostic, Kind};
 use serde_json::{Value, json};

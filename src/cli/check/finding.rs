@@ -13,14 +13,16 @@ use unicode_width::UnicodeWidthStr;
 /// shown as one finding.
 const REPEATED_FROM: usize = 4;
 
-/// The maximum number of places that are shown of a repeated finding whose text is the same in each.
+/// The maximum number of places that are shown of a repeated finding whose text is the same in
+/// each.
 const MAX_PLACES: usize = 3;
 
 /// The same for a finding whose text has other details in each place.
 const MAX_DIFFERENT_PLACES: usize = 20;
 
 /// Formats diagnostics for standard output: grouped by file and with excerpts on a terminal,
-/// otherwise as two lines each. Those that are [repeated](REPEATED_FROM) follow, each as one finding.
+/// otherwise as two lines each. Those that are [repeated](REPEATED_FROM) follow, each as one
+/// finding.
 pub(in crate::cli) fn format_findings(diagnostics: &[Diagnostic]) -> Styled {
     let findings = Findings::divide(diagnostics);
     let mut output = match output::terminal_width() {

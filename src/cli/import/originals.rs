@@ -228,9 +228,9 @@ fn left_out_folders(
     left_out
 }
 
-/// Returns the folders inside a path from which agents read prompts, without duplicates. In addition
-/// to those that are named like a folder of an agent, these are the folders of the user's agents,
-/// which settings of the agents may have named. The latter may not exist.
+/// Returns the folders inside a path from which agents read prompts, without duplicates. In
+/// addition to those that are named like a folder of an agent, these are the folders of the user's
+/// agents, which settings of the agents may have named. The latter may not exist.
 fn all_agent_folders_inside(path: &Path) -> Vec<ImportFolder> {
     let mut folders = agent_folders_inside(path);
     for (format, folder) in agent_names::prompt_folders() {
@@ -355,8 +355,8 @@ impl Originals {
 }
 
 impl Original {
-    /// Returns an error or a warning as one about this prompt: in its file and, if it names no line,
-    /// at its line.
+    /// Returns an error or a warning as one about this prompt: in its file and, if it names no
+    /// line, at its line.
     pub(super) fn locate(&self, mut problem: Diagnostic) -> Diagnostic {
         problem.position = problem.position.or(self.position);
         problem.in_file(self.file.as_path())

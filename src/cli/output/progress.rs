@@ -83,8 +83,8 @@ impl Progress {
         }
     }
 
-    /// Shows how much was received, e.g. `12 MiB`. Ends a [pause](Progress::pause), because a program
-    /// that receives data has no more questions.
+    /// Shows how much was received, e.g. `12 MiB`. Ends a [pause](Progress::pause), because a
+    /// program that receives data has no more questions.
     pub(crate) fn set_size(&self, size: String) {
         if let Some(activity) = &mut *lock(&CURRENT) {
             activity.amount = Amount::Size(size);

@@ -16,8 +16,8 @@ pub(in crate::cli) struct Serve {
     /// The maximum number of characters in a result of expand_prompt; longer results are returned
     /// in parts
     ///
-    /// The minimum is 600. By default, only results for agents that would truncate them are divided,
-    /// just below the length at which the agent would do so.
+    /// The minimum is 600. By default, only results for agents that would truncate them are
+    /// divided, just below the length at which the agent would do so.
     #[arg(long, value_name = "CHARACTERS", value_parser = result_limit)]
     pub(in crate::cli) result_limit: Option<usize>,
     /// Also offer the prompts as skills over MCP, for clients that show skills but no prompts

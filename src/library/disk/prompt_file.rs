@@ -394,8 +394,8 @@ impl Handle for FileHandle {
         decode_utf8_owned(bytes).map_err(|diagnostic| self.with_path(diagnostic))
     }
 
-    /// Returns the parsed prompt, from the cache if neither the file nor any file that it includes has
-    /// changed. A draft is not cached.
+    /// Returns the parsed prompt, from the cache if neither the file nor any file that it includes
+    /// has changed. A draft is not cached.
     fn prompt(&self) -> ParsedPrompt {
         if self.draft.is_some() {
             return self.read_prompt(&mut Trace::default());
@@ -417,8 +417,8 @@ impl Handle for FileHandle {
         attached_files(&self.files.root, prompt, &self.file.path)
     }
 
-    /// Returns the warnings of the prompt, and the errors of its attachments. If the prompt can't be
-    /// read or parsed, returns that error alone.
+    /// Returns the warnings of the prompt, and the errors of its attachments. If the prompt can't
+    /// be read or parsed, returns that error alone.
     fn check(&self) -> Vec<Diagnostic> {
         let prompt = match self.prompt() {
             Ok(prompt) => prompt,

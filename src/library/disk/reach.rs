@@ -81,9 +81,9 @@ impl Reach {
         }
     }
 
-    /// Returns an error if `path` may not be read as a prompt: it leads out of the readable folders,
-    /// or to a file without the name of a prompt file, such as `.env`. In an unrestricted folder,
-    /// every file passes.
+    /// Returns an error if `path` may not be read as a prompt: it leads out of the readable
+    /// folders, or to a file without the name of a prompt file, such as `.env`. In an unrestricted
+    /// folder, every file passes.
     ///
     /// A confined folder may be in a repository that somebody else wrote, whose symlinks could
     /// otherwise turn the user's secrets into prompts.

@@ -262,8 +262,8 @@ impl Store for FileStore {
         Ok(versions)
     }
 
-    /// Returns the text with this revision, from the file or from the history. `None` if neither has
-    /// it.
+    /// Returns the text with this revision, from the file or from the history. `None` if neither
+    /// has it.
     fn version(&self, name: &Name, revision: Revision) -> Result<Option<String>, Diagnostic> {
         let bytes = match self.read_file(name)? {
             Some(file) if file.revision == revision => Some(file.bytes),
@@ -301,8 +301,8 @@ pub(crate) fn already_exists_error(path: &Path) -> Diagnostic {
 }
 
 /// Returns the time to record for a text that is written now: the current time or, if the clock was
-/// set back, the earliest possible one. Versions are sorted by time, so a new one must be later than
-/// the `newest`.
+/// set back, the earliest possible one. Versions are sorted by time, so a new one must be later
+/// than the `newest`.
 fn time_of_write(newest: Option<Timestamp>) -> Timestamp {
     Timestamp::now().max(earliest_after(newest))
 }

@@ -114,8 +114,8 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
     value.contains(CHARACTERS_THAT_CLAUDE_CODE_QUOTES)
 }
 
-/// Builds the prompt of a command or skill of Claude Code. As in Claude Code, each argument receives
-/// one word of the text if the file contains placeholders such as `$name` or `$1`.
+/// Builds the prompt of a command or skill of Claude Code. As in Claude Code, each argument
+/// receives one word of the text if the file contains placeholders such as `$name` or `$1`.
 fn into_claude_prompt(mut source: MarkdownSource, name: &Name) -> Prompt {
     let syntax = declare_words(&mut source);
     let mut prompt = source.into_prompt(name, syntax);

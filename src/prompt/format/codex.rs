@@ -66,7 +66,8 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 }
 
 /// Parses a prompt template of pi. Its arguments are the words that the body uses, as `$1` or in a
-/// slice such as `${@:2}`. The values of a slice are joined by spaces, without quotes, as pi does it.
+/// slice such as `${@:2}`. The values of a slice are joined by spaces, without quotes, as pi does
+/// it.
 ///
 /// # Errors
 /// Fails if the frontmatter exceeds a [limit](crate::prompt::limits) or has `engine: jinja`.

@@ -141,8 +141,8 @@ impl<'t> FlowReader<'t> {
 /// The characters that end a value without quotes.
 const SEPARATORS: [char; 5] = [',', '[', ']', '{', '}'];
 
-/// Returns the length of the quoted text with which `text` begins, as a person reads it: a quote ends
-/// it only before a separator or the end. Returns `None` if there is none.
+/// Returns the length of the quoted text with which `text` begins, as a person reads it: a quote
+/// ends it only before a separator or the end. Returns `None` if there is none.
 fn lenient_quoted_length(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|first| QUOTES.contains(first))?;
     for (index, _) in text.match_indices(quote).skip(1) {

@@ -293,7 +293,8 @@ impl MapReader<'_> {
         false
     }
 
-    /// Takes a boolean and returns whether it is given and false. Other booleans default to `false`.
+    /// Takes a boolean and returns whether it is given and false. Other booleans default to
+    /// `false`.
     fn takes_false(&mut self, key: &str) -> bool {
         let is_given = self.key_position(key).is_some();
         is_given && !self.take_bool(key)

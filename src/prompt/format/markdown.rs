@@ -655,8 +655,8 @@ fn role_of_word(role_word: &str) -> Role {
     }
 }
 
-/// Returns the role that other programs call by this word: `model` is the assistant in Gemini's API,
-/// and `human` the user in LangChain. Returns `None` for any other word.
+/// Returns the role that other programs call by this word: `model` is the assistant in Gemini's
+/// API, and `human` the user in LangChain. Returns `None` for any other word.
 fn role_in_other_programs(word: &str) -> Option<Role> {
     match word.to_lowercase().as_str() {
         "model" | "ai" | "bot" => Some(Role::Assistant),
@@ -668,8 +668,8 @@ fn role_in_other_programs(word: &str) -> Option<Role> {
 /// The most words in a comment that may be a misspelled marker. Longer comments are notes.
 const MAX_WORDS_IN_MARKER: usize = 3;
 
-/// Returns the role of a line that looks like a marker but isn't one, such as `<!-- assistant: -->`,
-/// `<!-- asistant -->` or `<!-- user --> Hello`. Returns `None` for any other line.
+/// Returns the role of a line that looks like a marker but isn't one, such as `<!-- assistant:
+/// -->`, `<!-- asistant -->` or `<!-- user --> Hello`. Returns `None` for any other line.
 fn role_of_misspelled_marker(line: &str) -> Option<Role> {
     let text = line.trim();
     let is_comment = text.starts_with("<!") || text.starts_with("<-");

@@ -27,8 +27,8 @@ pub(super) fn unquoted(value: &str) -> &str {
     value
 }
 
-/// Returns whether the quotes in a text form pairs: each quote that begins a word has one later that
-/// ends a word. Then quotes around the whole text are a pair, too.
+/// Returns whether the quotes in a text form pairs: each quote that begins a word has one later
+/// that ends a word. Then quotes around the whole text are a pair, too.
 ///
 /// | text | result |
 /// |---|---|

@@ -156,8 +156,8 @@ impl PromptList {
         if part.label.is_none() {
             return Ok(whole);
         }
-        // The problems follow the prompts: with 3 prompts, the items 2..5 are the last prompt and the
-        // first two problems.
+        // The problems follow the prompts: with 3 prompts, the items 2..5 are the last prompt and
+        // the first two problems.
         let prompt_count = self.prompts.count();
         let Range { start, end } = part.items;
         let prompt_range = start.min(prompt_count)..end.min(prompt_count);

@@ -189,9 +189,9 @@ pub(crate) fn damaged_file_errors(pack: &Pack, folder: &Path) -> Vec<Diagnostic>
     errors
 }
 
-/// Returns the paths of the files in `folder` that the pack does not have, and that would be used if
-/// they were allowed: a prompt or partial that somebody added by hand, and any symlink, which may
-/// lead to a folder with prompts. Other files, e.g. `.DS_Store`, are ignored.
+/// Returns the paths of the files in `folder` that the pack does not have, and that would be used
+/// if they were allowed: a prompt or partial that somebody added by hand, and any symlink, which
+/// may lead to a folder with prompts. Other files, e.g. `.DS_Store`, are ignored.
 pub(crate) fn stray_files(pack: &Pack, folder: &Path) -> Vec<PathBuf> {
     let mut stray_files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {

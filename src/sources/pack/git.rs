@@ -134,8 +134,8 @@ pub(crate) fn fetch_pack(
 /// Returns the entry of the lock for a pack, after `version` (a commit, a branch or a tag) was
 /// fetched. `files` has the contents by path.
 ///
-/// If `version` is a branch or a tag, the pack follows it from then on: `pack update` fetches it. If
-/// it is a commit, the pack keeps following what it did.
+/// If `version` is a branch or a tag, the pack follows it from then on: `pack update` fetches it.
+/// If it is a commit, the pack keeps following what it did.
 fn lock_entry(
     old_entry: &Pack,
     version: &str,
@@ -412,8 +412,8 @@ impl Repository<'_> {
     }
 
     /// Returns a list of the files in a folder of a commit, as `git ls-tree` prints it. Each entry
-    /// is in the format of [`ListedFile::parse`] and ends with a NUL. An empty `folder` is the whole
-    /// commit.
+    /// is in the format of [`ListedFile::parse`] and ends with a NUL. An empty `folder` is the
+    /// whole commit.
     ///
     /// # Errors
     /// The commit has no such folder, or git exceeds a limit.
@@ -474,8 +474,8 @@ enum FileKind {
 }
 
 impl ListedFile {
-    /// Parses an entry of `git ls-tree`: `100644 blob OBJECT-ID`, a tab, and the path. Returns `None`
-    /// if it is not one, such as the empty text after the last entry.
+    /// Parses an entry of `git ls-tree`: `100644 blob OBJECT-ID`, a tab, and the path. Returns
+    /// `None` if it is not one, such as the empty text after the last entry.
     fn parse(entry: &str) -> Option<ListedFile> {
         let (description, path) = entry.split_once('\t')?;
         let [mode, _, object_id] = description.split(' ').collect::<Vec<_>>()[..] else {

@@ -184,8 +184,8 @@ impl GitWatchdog<'_> {
     }
 }
 
-/// Returns the error for a pack or a file that is too large. `what` is the address of the repository
-/// or the path of the file, and `limit` is, e.g., `4 MiB of text`.
+/// Returns the error for a pack or a file that is too large. `what` is the address of the
+/// repository or the path of the file, and `limit` is, e.g., `4 MiB of text`.
 pub(super) fn too_large_error(what: &str, limit: &str) -> Diagnostic {
     let message = format!("{} has more than {limit}", quoted(what));
     Diagnostic::new(Kind::TooLong, message, SELECT_LESS)

@@ -37,8 +37,8 @@ impl Installation<'_> {
     /// Returns the plugins that are enabled in the working folder, sorted by name. With `only`,
     /// returns those with this name.
     ///
-    /// Without a list of installed plugins, every subfolder is a plugin. The subfolder `only` is one
-    /// even if it does not exist, so that nobody has to read the folder for it.
+    /// Without a list of installed plugins, every subfolder is a plugin. The subfolder `only` is
+    /// one even if it does not exist, so that nobody has to read the folder for it.
     ///
     /// Adds to `problems` the settings and rules that can't be read, and the missing folders.
     ///
@@ -205,9 +205,10 @@ impl Installation<'_> {
         plugins
     }
 
-    /// Returns whether the rules of an extension enable it in the working folder. The last rule that
-    /// covers the folder decides: `["!/home/me/*", "/home/me/code/*"]` enables the extension in
-    /// `/home/me/code`, and disables it elsewhere in `/home/me`. Without such a rule, it is enabled.
+    /// Returns whether the rules of an extension enable it in the working folder. The last rule
+    /// that covers the folder decides: `["!/home/me/*", "/home/me/code/*"]` enables the extension
+    /// in `/home/me/code`, and disables it elsewhere in `/home/me`. Without such a rule, it is
+    /// enabled.
     fn is_allowed_by(&self, rules: &Value) -> bool {
         let Some(working_folder) = self.working_folder else {
             return true;

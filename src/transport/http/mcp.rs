@@ -188,8 +188,8 @@ impl McpRequest<'_> {
         }
     }
 
-    /// Answers a request by the rules of its protocol version. Answers with 400 and a JSON-RPC error
-    /// if the headers don't match the version and the method in the body.
+    /// Answers a request by the rules of its protocol version. Answers with 400 and a JSON-RPC
+    /// error if the headers don't match the version and the method in the body.
     async fn answer_request(&self, request: Request) -> HttpResult {
         let era = match headers::request_era(self.headers, &request) {
             Ok(era) => era,
@@ -220,7 +220,8 @@ impl McpRequest<'_> {
         Ok(StatusCode::ACCEPTED.into_response())
     }
 
-    /// Answers a client's response with 202. It has no effect, because the server sends no requests.
+    /// Answers a client's response with 202. It has no effect, because the server sends no
+    /// requests.
     ///
     /// # Errors
     /// Fails with 400 if the version header is modern or unknown, and 404 if the session doesn't
@@ -294,8 +295,8 @@ impl McpRequest<'_> {
     /// JSON-RPC error if its version has no batches.
     ///
     /// # Errors
-    /// Fails with 400 if the version header is modern or unknown, 406 if the client accepts no JSON,
-    /// and 404 if the session doesn't exist.
+    /// Fails with 400 if the version header is modern or unknown, 406 if the client accepts no
+    /// JSON, and 404 if the session doesn't exist.
     async fn answer_batch(&self, batch: Message) -> HttpResult {
         self.check_header_is_legacy()?;
         headers::check_accept(self.headers, JSON)?;

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 /// How long the server keeps reading a body after it has refused the request.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The body of a request. The request itself has one copy, for its handler, and another copy can read
-/// what the handler has left.
+/// The body of a request. The request itself has one copy, for its handler, and another copy can
+/// read what the handler has left.
 #[derive(Clone)]
 pub(super) struct RequestBody(Arc<Mutex<UnreadPart>>);
 

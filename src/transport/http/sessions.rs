@@ -204,8 +204,8 @@ impl Sessions {
         Ok(format!("{payload}.{signature}"))
     }
 
-    /// Adds a session that was created just now to the uninitialized ones, and removes those that no
-    /// longer count.
+    /// Adds a session that was created just now to the uninitialized ones, and removes those that
+    /// no longer count.
     fn add_uninitialized(&self, session: SessionByAge) {
         let now = session.created;
         let mut uninitialized = lock(&self.uninitialized);

@@ -300,8 +300,8 @@ impl Stream {
         }
     }
 
-    /// Returns `true` unless the session of the stream waits for `notifications/initialized`. Only a
-    /// legacy session does.
+    /// Returns `true` unless the session of the stream waits for `notifications/initialized`. Only
+    /// a legacy session does.
     fn is_handshake_finished(&self) -> bool {
         match &self.kind {
             StreamKind::Legacy { session } => {
