@@ -3,7 +3,7 @@
 use super::left_alone::Kept;
 use crate::agents::Agent;
 use crate::library::{Layer, View};
-use crate::prompt::{Diagnostic, Kind, Name, Severity, Summary};
+use crate::prompt::{Diagnostic, Kind, Name, Summary};
 use crate::wording::{one_line, truncate_at_word};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -110,13 +110,20 @@ impl MenuSettings {
     }
 }
 
-/// Returns the problems of the list that may hide prompts. Two files with the same name hide none.
+/// Returns the problems of the list that may hide prompts, such as a folder that can't be read.
 fn problems_that_hide_prompts(view: &View) -> Vec<Diagnostic> {
     let mut problems = view.list().problems;
-    problems.retain(|problem| {
-        problem.severity() != Severity::Hint && problem.kind != Kind::NameCollision
-    });
+    problems.retain(|problem| may_hide_prompts(&problem.kind));
     problems
+}
+
+/// Returns whether a problem of this kind may hide a prompt that was there before. A file whose name
+/// is invalid or taken never was a prompt, and a symlink in a circle leads to nothing new.
+fn may_hide_prompts(kind: &Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Hint | Kind::Warning | Kind::BadName | Kind::NameCollision
+    )
 }
 
 /// Returns whether the whole name matches a pattern, in which `*` stands for any text.

@@ -71,6 +71,8 @@ pub enum Kind {
     Unreadable,
     /// A path leads outside its folder.
     OutsideFolder,
+    /// A symlink in a folder of prompts leads nowhere, maybe because a disk is not there.
+    BrokenLink,
     /// Two files have the same prompt name.
     NameCollision,
     /// A file of a pack doesn't match its lock file.
@@ -235,7 +237,7 @@ impl Kind {
     /// Returns the severity of this kind.
     fn severity(&self) -> Severity {
         match self {
-            Kind::Warning => Severity::Warning,
+            Kind::Warning | Kind::BrokenLink => Severity::Warning,
             Kind::Hint => Severity::Hint,
             _ => Severity::Error,
         }

@@ -176,6 +176,22 @@ fn nothing_is_to_be_removed_while_prompts_cannot_be_read() {
     assert!(!examined.contains("its own menu"), "{examined}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_problem_that_hides_no_prompt_keeps_no_entry() {
+    let user = user();
+    user.words("sync codex --yes");
+    user.put(
+        format!("{PROMPTS}/no\tname.md"),
+        "No name that can be typed.",
+    );
+    std::os::unix::fs::symlink(".", user.path(format!("{PROMPTS}/circle"))).unwrap();
+    user.words("rm notes --yes");
+    let ran = user.words("sync --yes");
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(!user.path(NOTES).exists(), "{ran:?}");
+}
+
 /// Makes a prompt of a user unreadable, or hides it.
 #[cfg(unix)]
 type Spoil = fn(&Client);

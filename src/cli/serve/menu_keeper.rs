@@ -157,3 +157,78 @@ impl<W: Write> Write for OutputWithKeeper<W> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
+    use tempfile::TempDir;
+
+    /// The home directory of a user with prompts, and with Codex.
+    struct Home(TempDir);
+
+    impl Home {
+        fn new(config: &str) -> Home {
+            let home = Home(tempfile::tempdir().unwrap());
+            fs::create_dir_all(home.at(".codex")).unwrap();
+            home.write("prompts/first.md", "First.");
+            home.write("config.toml", config);
+            home
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.at(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn keeper(&self) -> MenuKeeper {
+            let mut source = PromptSource::default();
+            source.config.config = Some(self.at("config.toml"));
+            config::load(&mut source);
+            MenuKeeper {
+                system: System {
+                    home: Some(self.0.path().to_owned()),
+                    ..System::default()
+                },
+                ..MenuKeeper::new(&source, &Arc::new(source.library())).unwrap()
+            }
+        }
+
+        /// Returns the names of the entries in the menu of Codex.
+        fn entries(&self) -> Vec<String> {
+            let Ok(files) = fs::read_dir(self.at(".codex/skills")) else {
+                return Vec::new();
+            };
+            let mut names = Vec::new();
+            for file in files {
+                names.push(file.unwrap().file_name().into_string().unwrap());
+            }
+            names.sort();
+            names
+        }
+    }
+
+    const CONFIG: &str = "prompts = [\"prompts\"]\nbuiltin = false\nmenus = [\"codex\"]\n";
+
+    #[test]
+    fn nothing_is_written_or_removed_while_a_source_is_broken() {
+        let home = Home::new(CONFIG);
+        let keeper = home.keeper();
+        keeper.update();
+        assert_eq!(home.entries(), ["first"]);
+        home.write("packs.lock", "no lock");
+        home.write("prompts/second.md", "Second.");
+        fs::remove_file(home.at("prompts/first.md")).unwrap();
+        keeper.update();
+        assert_eq!(home.entries(), ["first"]);
+        fs::remove_file(home.at("packs.lock")).unwrap();
+        keeper.update();
+        assert_eq!(home.entries(), ["first", "second"]);
+    }
+}

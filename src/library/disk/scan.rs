@@ -416,7 +416,7 @@ impl<'f> Scan<'f> {
         }
         let is_missing = error.is_some_and(is_broken_link);
         if is_missing && is_link {
-            self.report(path, Kind::Warning, BROKEN_LINK, BROKEN_LINK_FIX);
+            self.report(path, Kind::BrokenLink, BROKEN_LINK, BROKEN_LINK_FIX);
             return;
         }
         if is_missing {
