@@ -36,11 +36,12 @@ struct Entries {
 }
 
 impl MenuKeeper {
-    /// Returns `None` if no menu is to be kept, or if `doctor` has started this server only to
-    /// examine it.
+    /// Returns `None` if menus are not for the prompts of this server, or are invalid, or if
+    /// `doctor` has started this server only to examine it. Menus that are added to the settings
+    /// later are kept, too.
     pub(super) fn new(source: &PromptSource, library: &Arc<Library>) -> Option<MenuKeeper> {
         let is_examined = env::var_os(EXAMINED_VARIABLE).is_some();
-        if is_examined || source.settings.menus.agents.is_empty() {
+        if is_examined || source.settings.menus_error.is_some() {
             return None;
         }
         Some(MenuKeeper {
@@ -52,12 +53,19 @@ impl MenuKeeper {
         })
     }
 
+    /// Returns what the settings file says about menus now, or `None` if no menu is to be kept, or if
+    /// the settings have an error.
+    fn settings(&self) -> Option<MenuSettings> {
+        let settings = config::menus(&self.config)?;
+        (!settings.agents.is_empty()).then_some(settings)
+    }
+
     /// Adds and updates entries, if any prompt or setting has changed since the last update. Writes
     /// nothing if the settings have an error.
     fn update(&self) {
         // The lock comes first: of two threads, the later one must not have the older view.
         let mut last_entries = lock(&self.last_entries);
-        let Some(settings) = config::menus(&self.config) else {
+        let Some(settings) = self.settings() else {
             return;
         };
         let prompts = settings.prompts(&self.library.view());
@@ -140,8 +148,11 @@ impl<W> OutputWithKeeper<W> {
         _ = thread::Builder::new()
             .name("menus".to_owned())
             .spawn(move || {
-                server.start_watching(); // first, so that no later change is missed
-                keeper.update();
+                // Without a menu, nothing is watched only for the keeper.
+                if keeper.settings().is_some() {
+                    server.start_watching(); // first, so that no later change is missed
+                    keeper.update();
+                }
             });
     }
 }
@@ -230,5 +241,16 @@ mod tests {
         fs::remove_file(home.at("packs.lock")).unwrap();
         keeper.update();
         assert_eq!(home.entries(), ["first", "second"]);
+    }
+
+    #[test]
+    fn a_menu_that_is_added_to_the_settings_later_is_kept() {
+        let home = Home::new(&CONFIG.replace("menus", "# menus"));
+        let keeper = home.keeper();
+        keeper.update();
+        assert_eq!(home.entries(), [""; 0]);
+        home.write("config.toml", CONFIG);
+        keeper.update();
+        assert_eq!(home.entries(), ["first"]);
     }
 }
