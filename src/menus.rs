@@ -24,14 +24,11 @@ pub use apply::WrittenEntries;
 pub use plan::{MenuPlan, MenuState};
 pub use selection::{MenuPrompt, MenuPrompts, MenuSettings};
 
-use crate::prompt::sha256;
+use crate::wording::encoded_path;
 use std::path::Path;
 
-/// How many hexadecimal digits identify a library in the mark of an entry.
-const LIBRARY_DIGITS: usize = 8;
-
-/// Returns the id of a library, which is in the mark of its entries: a hash of the path of its
+/// Returns the id of a library, which is in the mark of its entries: the percent-encoded path of its
 /// `config.toml`. If that file is moved, no program takes the entries for its own anymore.
 pub fn library_id(config: &Path) -> String {
-    sha256(config.as_os_str().as_encoded_bytes())[..LIBRARY_DIGITS].to_owned()
+    encoded_path(&config.display().to_string()).to_string()
 }

@@ -109,7 +109,8 @@ impl PendingFile {
                 give_to_folder_owner(file.as_file(), folder);
             }
         }
-        file.write_all(bytes)?;
+        // Unlike the temporary file, the file adds no temporary name to the system's error.
+        file.as_file_mut().write_all(bytes)?;
         file.as_file().sync_all()?;
         let (locked, path) = file.into_parts();
         Ok(PendingFile {

@@ -227,10 +227,17 @@ pub(crate) fn size_and_limit(length: usize, limit: usize) -> String {
     )
 }
 
-/// Formats a number with its noun, in the plural unless it is 1: `1 line`, `1,000 lines`.
+/// Formats a number with its noun, in the plural unless it is 1: `1 line`, `1,000 lines`, `2
+/// entries`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", with_commas(number))
+    let number_text = with_commas(number);
+    if number == 1 {
+        return format!("{number_text} {noun}");
+    }
+    match noun.strip_suffix("ry") {
+        Some(stem) => format!("{number_text} {stem}ries"),
+        None => format!("{number_text} {noun}s"),
+    }
 }
 
 /// Formats bytes as lowercase hexadecimal, with two digits per byte.

@@ -21,7 +21,7 @@ use crate::agents::{
 use crate::menus::MenuSettings;
 use crate::wording::{join_words, or_list};
 use anyhow::{Context, bail};
-use changes::{AgentSelection, ConfigChanges};
+use changes::{AgentSelection, ConfigChanges, UnchangedMessage};
 use clap::Args;
 use own_files::{Fate, OwnFiles};
 use program::{CopyChange, FirstOnPath, RegisteredProgram};
@@ -140,7 +140,10 @@ impl Install {
         }
         let is_written = self.selection.preview_and_write(
             &mut changes,
-            "registered already; nothing to change",
+            UnchangedMessage {
+                reason: "registered already",
+                conclusion: "nothing to change",
+            },
             reporter,
         )?;
         if is_written {
@@ -330,7 +333,10 @@ impl Uninstall {
         }
         self.selection.preview_and_write(
             &mut changes,
-            "not registered; nothing to remove",
+            UnchangedMessage {
+                reason: "not registered",
+                conclusion: "nothing to remove",
+            },
             reporter,
         )?;
         if !self.project {

@@ -204,6 +204,12 @@ impl MenuChanges {
         self.settings_file.is_none() && self.plans.iter().all(MenuPlan::is_empty)
     }
 
+    /// Returns whether the menu of this agent changes.
+    pub(super) fn is_for(&self, agent: &Agent) -> bool {
+        let mut plans = self.plans.iter();
+        plans.any(|plan| plan.location.agent == agent && !plan.is_empty())
+    }
+
     /// Returns whether the settings file says already which menus there are, or can be changed.
     pub(super) fn is_settings_file_writable(&self) -> bool {
         let file = self.settings_file.as_ref();
@@ -240,7 +246,7 @@ impl MenuChanges {
                 MenuState::Incomplete => {
                     "nothing to write; nothing is removed until all prompts can be read"
                 }
-                MenuState::WithoutEntries => "there is nothing to put into the menu",
+                MenuState::WithoutEntries => "there is nothing to write",
                 MenuState::UpToDate => "the menu is up to date",
             };
             text.push(format!("{}: {state}\n", plan.location.agent.name));
@@ -282,12 +288,11 @@ impl MenuChanges {
                 is_done = false;
             }
         }
-        let noun = if written == 1 { "entry" } else { "entries" };
-        reporter.note(&format!(
-            "wrote {} menu {noun}, and removed {}",
-            with_commas(written),
-            with_commas(removed)
-        ));
+        if written > 0 || removed > 0 {
+            reporter.note(&summary(written, removed));
+        } else if self.settings_file.is_some() {
+            reporter.note("updated config.toml");
+        }
         Ok(is_done)
     }
 
@@ -304,6 +309,19 @@ impl MenuChanges {
             }));
         }
         Value::Array(menus)
+    }
+}
+
+/// Says how many entries were written and removed.
+fn summary(written: usize, removed: usize) -> String {
+    match (written, removed) {
+        (_, 0) => format!("wrote {}", count(written, "menu entry")),
+        (0, _) => format!("removed {}", count(removed, "menu entry")),
+        _ => format!(
+            "wrote {}, and removed {}",
+            count(written, "menu entry"),
+            with_commas(removed)
+        ),
     }
 }
 
@@ -334,7 +352,7 @@ fn describe(plan: &MenuPlan) -> Styled {
         let shown = &names[..names.len().min(MAX_SHOWN_NAMES)];
         let mut line = format!(
             "{mark} {}: {}",
-            count(names.len(), "prompt"),
+            count(names.len(), "entry"),
             shown.join(", ")
         );
         if shown.len() < names.len() {

@@ -6,7 +6,8 @@ use crate::menus::{MenuPlan, MenuPrompts, MenuState};
 use crate::prompt::{Diagnostic, Kind};
 use crate::wording::{count, join_words};
 
-/// Reports whether the menu has an entry for each of `prompts`, and why it lacks some.
+/// Reports whether the menu has an entry for each of `prompts`, and why it lacks some or stays as
+/// it is.
 pub(super) fn examine(
     examination: &Examination,
     agent: &'static Agent,
@@ -35,7 +36,15 @@ pub(super) fn examine(
             let message = "its own menu has your prompts".to_owned();
             findings.push(success_finding(agent, message));
         }
-        MenuState::UpToDate | MenuState::Incomplete | MenuState::WithoutEntries => {}
+        MenuState::Incomplete => {
+            let message = "its own menu is not updated until all prompts can be read";
+            let fix = "run `prompt-expander check`";
+            findings.push(agent_finding(
+                agent,
+                Diagnostic::new(Kind::Warning, message, fix),
+            ));
+        }
+        MenuState::UpToDate | MenuState::WithoutEntries => {}
     }
     findings
 }
@@ -50,7 +59,7 @@ fn outdated_warning(plan: &MenuPlan) -> Diagnostic {
     let mut parts = Vec::new();
     for (change, names) in changes {
         if !names.is_empty() {
-            parts.push(format!("{} {change}", count(names.len(), "prompt")));
+            parts.push(format!("{} {change}", count(names.len(), "entry")));
         }
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

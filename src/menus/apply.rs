@@ -2,9 +2,10 @@
 
 use super::existing::{has_text, link_kind};
 use super::plan::{EntryRemoval, EntryWrite, MenuPlan};
-use crate::agents::MenuLayout;
+use crate::agents::{MenuLayout, MenuLocation};
 use crate::prompt::{Diagnostic, Kind};
 use crate::whole_file::{FileAccess, PendingFile, remove_leftovers};
+use crate::wording::{count, in_backticks};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -16,11 +17,12 @@ pub struct WrittenEntries {
     pub written: usize,
     /// How many entries were removed.
     pub removed: usize,
-    /// One error for each entry that could not be written or removed.
+    /// One error for each reason why entries could not be written or removed.
     pub errors: Vec<Diagnostic>,
 }
 
 /// Why an entry could not be written or removed.
+#[derive(Debug)]
 enum EntryError {
     /// Another program has changed it since it was read.
     Changed,
@@ -33,22 +35,95 @@ impl From<io::Error> for EntryError {
     }
 }
 
+/// What could not be done with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryAction {
+    Write,
+    Remove,
+}
+
+/// Entries with which the same could not be done for the same reason.
+struct FailedEntries<'p> {
+    action: EntryAction,
+    error: EntryError,
+    names: Vec<&'p str>,
+}
+
+impl FailedEntries<'_> {
+    /// Returns whether this is what happened to another entry, too.
+    fn is_same_failure(&self, action: EntryAction, error: &EntryError) -> bool {
+        let is_same_error = match (&self.error, error) {
+            (EntryError::Changed, EntryError::Changed) => true,
+            (EntryError::NotWritable(one), EntryError::NotWritable(other)) => {
+                one.to_string() == other.to_string()
+            }
+            _ => false,
+        };
+        self.action == action && is_same_error
+    }
+
+    /// Returns the error. It names the file of the only entry, or the folder of several.
+    fn diagnostic(&self, location: &MenuLocation) -> Diagnostic {
+        let entries = match &self.names[..] {
+            [name] => format!("the menu entry {}", in_backticks(name)),
+            names => count(names.len(), "menu entry"),
+        };
+        let (message, fix) = match &self.error {
+            EntryError::Changed => (
+                format!("another program changed {entries} during this run"),
+                "run `prompt-expander sync` again",
+            ),
+            EntryError::NotWritable(error) => {
+                let done = match self.action {
+                    EntryAction::Write => "written",
+                    EntryAction::Remove => "removed",
+                };
+                (
+                    format!("{entries} cannot be {done}: {error}"),
+                    fix_for(error),
+                )
+            }
+        };
+        let file = match &self.names[..] {
+            [name] => location.entry_path(name),
+            _ => location.folder.clone(),
+        };
+        Diagnostic::new(Kind::NotWritable, message, fix).in_file(file)
+    }
+}
+
+/// Returns what to do about an error of the system.
+fn fix_for(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free some space, and run `prompt-expander sync` again"
+        }
+        _ => "make the menu's folder writable, and run `prompt-expander sync` again",
+    }
+}
+
 impl MenuPlan {
     /// Carries out the plan. An error with one entry doesn't keep the others from being written.
     pub fn apply(&self) -> WrittenEntries {
         let mut result = WrittenEntries::default();
+        let mut failures: Vec<FailedEntries<'_>> = Vec::new();
         // Removals come first, because two names may differ only in letter case.
         for removal in &self.removals {
             match self.remove(removal) {
                 Ok(()) => result.removed += 1,
-                Err(error) => result.errors.push(self.diagnostic(&removal.name, &error)),
+                Err(error) => {
+                    add_failure(&mut failures, &removal.name, EntryAction::Remove, error);
+                }
             }
         }
         for write in &self.writes {
             match self.write(write) {
                 Ok(()) => result.written += 1,
-                Err(error) => result.errors.push(self.diagnostic(&write.name, &error)),
+                Err(error) => add_failure(&mut failures, &write.name, EntryAction::Write, error),
             }
+        }
+        for failure in &failures {
+            result.errors.push(failure.diagnostic(&self.location));
         }
         result
     }
@@ -104,20 +179,23 @@ impl MenuPlan {
         }
         Ok(())
     }
+}
 
-    fn diagnostic(&self, name: &str, error: &EntryError) -> Diagnostic {
-        let (message, fix) = match error {
-            EntryError::Changed => (
-                "another program changed it during this run".to_owned(),
-                "run `prompt-expander sync` again",
-            ),
-            EntryError::NotWritable(error) => (
-                format!("the menu entry `{name}` cannot be written: {error}"),
-                "make the file and its folder writable, and run `prompt-expander sync` again",
-            ),
-        };
-        let path = self.location.entry_path(name);
-        Diagnostic::new(Kind::NotWritable, message, fix).in_file(path)
+/// Adds what could not be done with an entry, to the entries with the same failure if there are any.
+fn add_failure<'p>(
+    failures: &mut Vec<FailedEntries<'p>>,
+    name: &'p str,
+    action: EntryAction,
+    error: EntryError,
+) {
+    let mut others = failures.iter_mut();
+    match others.find(|failure| failure.is_same_failure(action, &error)) {
+        Some(failure) => failure.names.push(name),
+        None => failures.push(FailedEntries {
+            action,
+            error,
+            names: vec![name],
+        }),
     }
 }
 

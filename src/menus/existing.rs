@@ -56,13 +56,13 @@ impl<'m> ExistingEntries<'m> {
             Ok(names) => names,
             Err(FolderError::Symlink) => {
                 // Other agents may read the folder behind it.
-                let message = "it is a symlink, and entries are written only into real folders";
+                let message = "the menu's folder is a symlink, and entries are written only into real folders";
                 let fix =
                     "replace it by a folder, or leave this agent out of `menus` in config.toml";
                 return Err(folder_diagnostic(location, message, fix));
             }
             Err(FolderError::Unreadable(error)) => {
-                let message = format!("it cannot be read: {error}");
+                let message = format!("the menu's folder cannot be read: {error}");
                 let fix = "make it a folder that you can read";
                 return Err(folder_diagnostic(location, &message, fix));
             }
@@ -111,7 +111,7 @@ impl<'m> ExistingEntries<'m> {
         let entry_folder = self.location.folder.join(name);
         let kind = link_kind(&entry_folder)?;
         if kind.is_symlink() {
-            return Some(Refused::Linked);
+            return Some(Refused::Linked(entry_folder));
         }
         let has_markdown = link_kind(&self.location.entry_path(name)).is_some();
         let is_free = has_markdown || !has_users_files(self.location.menu, &entry_folder);
@@ -126,10 +126,10 @@ impl<'m> ExistingEntries<'m> {
         let metadata = match link_metadata(path) {
             Ok(Some(metadata)) => metadata,
             Ok(None) => return Existing::Nothing,
-            Err(error) => return refused(Refused::Unreadable(error.to_string())),
+            Err(error) => return unreadable(path, &error),
         };
         if metadata.is_symlink() {
-            return refused(Refused::Linked);
+            return refused(Refused::Linked(path.to_owned()));
         }
         if !metadata.is_file() || metadata.len() > MenuMark::MAX_FILE_BYTES {
             return refused(Refused::UsersFile(path.to_owned()));
@@ -141,14 +141,14 @@ impl<'m> ExistingEntries<'m> {
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return refused(Refused::UsersFile(path.to_owned()));
             }
-            Err(error) => return refused(Refused::Unreadable(error.to_string())),
+            Err(error) => return unreadable(path, &error),
         };
         let Some(mark) = MenuMark::parse(&text) else {
             return refused(Refused::UsersFile(path.to_owned()));
         };
         let further_files = further_files(self.location.menu, path);
         let kept = if mark.library != self.library {
-            Kept::OtherLibrary
+            Kept::OtherLibrary(mark.library)
         } else if is_newer(&mark.version) {
             Kept::NewerVersion
         } else if !mark.matches(&text) || further_files == FurtherFiles::Changed {
@@ -168,6 +168,10 @@ impl<'m> ExistingEntries<'m> {
 
 fn refused(refused: Refused) -> Existing {
     Existing::Obstacle(WhyLeft::Refused(refused))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Existing {
+    refused(Refused::Unreadable(path.to_owned(), error.to_string()))
 }
 
 /// Why the folder of a menu can't be used.

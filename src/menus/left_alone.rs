@@ -2,13 +2,14 @@
 
 use crate::agents::MenuLocation;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{and_list, path_in_backticks};
+use crate::wording::{and_list, in_backticks, path_in_backticks};
+use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 
 /// A name for which nothing is written or removed in an agent's menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LeftAlone {
-    /// The name of the entry.
+    /// The name of the prompt if it gets no entry, and that of the entry if its file is kept.
     pub(super) name: String,
     pub(super) why: WhyLeft,
 }
@@ -31,14 +32,14 @@ pub(super) enum Refused {
     UnsafeName,
     /// There is a file or folder of the user's with this name.
     UsersFile(PathBuf),
-    /// There is a symlink. The file behind it may belong to another program.
-    Linked,
+    /// There is this symlink. The file behind it may belong to another program.
+    Linked(PathBuf),
     /// The file in its place can't be read, for this reason.
-    Unreadable(String),
+    Unreadable(PathBuf, String),
 }
 
 /// Why the file of an entry stays as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kept {
     /// The user has changed it since it was written.
     Changed,
@@ -46,8 +47,8 @@ pub(super) enum Kept {
     ReadOnly,
     /// A newer version of this program wrote it.
     NewerVersion,
-    /// It belongs to the prompts of another `config.toml`.
-    OtherLibrary,
+    /// It belongs to the prompts of another `config.toml`, which has this [id](super::library_id).
+    OtherLibrary(String),
     /// Its prompt can't be read.
     Broken,
     /// Its prompt may be in a folder that does not exist now.
@@ -57,14 +58,14 @@ pub(super) enum Kept {
 /// A sentence for the user, in two parts.
 struct Explanation {
     problem: String,
-    fix: &'static str,
+    fix: String,
 }
 
 impl WhyLeft {
-    fn explain(&self, title: &str) -> Explanation {
+    fn explain(&self, names: &[&str], title: &str) -> Explanation {
         match self {
-            WhyLeft::Refused(refused) => refused.explain(title),
-            WhyLeft::Kept(kept) => kept.explain(),
+            WhyLeft::Refused(refused) => refused.explain(names, title),
+            WhyLeft::Kept(kept) => kept.explain(names.len() > 1),
         }
     }
 
@@ -81,27 +82,41 @@ impl WhyLeft {
 }
 
 impl Refused {
-    fn explain(&self, title: &str) -> Explanation {
+    /// Explains why the prompts with these names get no entries.
+    fn explain(&self, names: &[&str], title: &str) -> Explanation {
+        let is_plural = names.len() > 1;
+        let prompts = if is_plural { "prompts" } else { "prompt" };
         let (problem, fix) = match self {
-            Refused::BuiltIn => (
-                format!("{title} has a command of this name"),
-                "type it with a colon, as `:NAME`, or rename the prompt",
-            ),
+            Refused::BuiltIn => {
+                let these_names = if is_plural {
+                    "these names"
+                } else {
+                    "this name"
+                };
+                let typed = in_backticks(&format!(":{}", names[0]));
+                (
+                    format!("{title} itself uses {these_names}"),
+                    format!("type a colon, as in {typed}, or rename the {prompts}"),
+                )
+            }
             Refused::UnsafeName => (
-                "agents run or replace characters of the name".to_owned(),
-                "rename the prompt with letters, digits, `-`, `_`, `.` and `/`",
+                "agents would run or replace characters of such a name".to_owned(),
+                "use only letters, digits, spaces, `-`, `_`, `.` and `/` in it".to_owned(),
             ),
             Refused::UsersFile(file) => (
-                format!("there is {} already", path_in_backticks(file)),
-                "rename the file or the prompt, or write `menu: false` into the prompt",
+                format!(
+                    "the name is taken by {}, which `sync` did not write",
+                    path_in_backticks(file)
+                ),
+                "rename that or the prompt, or write `menu: false` into the prompt".to_owned(),
             ),
-            Refused::Linked => (
-                "a symlink is in its place".to_owned(),
-                "delete the symlink, or write `menu: false` into the prompt",
+            Refused::Linked(link) => (
+                format!("the symlink {} is in its place", path_in_backticks(link)),
+                "delete the symlink, or write `menu: false` into the prompt".to_owned(),
             ),
-            Refused::Unreadable(error) => (
-                format!("the file in its place cannot be read: {error}"),
-                "make it readable",
+            Refused::Unreadable(file, error) => (
+                format!("{} cannot be read: {error}", path_in_backticks(file)),
+                "make it readable".to_owned(),
             ),
         };
         Explanation { problem, fix }
@@ -109,34 +124,42 @@ impl Refused {
 }
 
 impl Kept {
-    fn explain(self) -> Explanation {
+    /// Explains why a file, or several, are left alone.
+    fn explain(&self, is_plural: bool) -> Explanation {
+        let (it, it_is, files, prompts) = if is_plural {
+            ("them", "they are", "files", "prompts")
+        } else {
+            ("it", "it is", "file", "prompt")
+        };
         let (problem, fix) = match self {
             Kept::Changed => (
-                "somebody has changed it",
-                "delete the file, and run `prompt-expander sync`",
+                format!("somebody has changed {it}"),
+                format!("delete the {files}, and run `prompt-expander sync`"),
             ),
-            Kept::ReadOnly => ("it is read-only", "make it writable"),
+            Kept::ReadOnly => (format!("{it_is} read-only"), format!("make {it} writable")),
             Kept::NewerVersion => (
-                "a newer version of this program wrote it",
-                "run that version",
+                format!("a newer version of this program wrote {it}"),
+                "run that version".to_owned(),
             ),
-            Kept::OtherLibrary => (
-                "it belongs to another config.toml",
-                "run `prompt-expander sync --config` with that file, or delete the entry",
-            ),
+            Kept::OtherLibrary(id) => {
+                let file = in_backticks(&percent_decode_str(id).decode_utf8_lossy());
+                (
+                    format!("`sync` wrote {it} for another settings file, {file}"),
+                    format!(
+                        "run `prompt-expander sync --config` with that one, or delete the {files}"
+                    ),
+                )
+            }
             Kept::Broken => (
-                "its prompt cannot be read",
-                "run `prompt-expander check`, and repair the prompt",
+                format!("the {prompts} cannot be read"),
+                format!("run `prompt-expander check`, and repair the {prompts}"),
             ),
             Kept::NoFolder => (
-                "its prompt may be in your folder of prompts, which does not exist",
-                "create the folder, even if it stays empty, or delete the entry",
+                format!("the {prompts} may be in your folder of prompts, which does not exist"),
+                format!("create the folder, even if it stays empty, or delete the {files}"),
             ),
         };
-        Explanation {
-            problem: problem.to_owned(),
-            fix,
-        }
+        Explanation { problem, fix }
     }
 }
 
@@ -158,7 +181,7 @@ pub(super) fn warnings(left_alone: &[LeftAlone], location: &MenuLocation) -> Vec
 /// Returns the diagnostic for names that are left alone for the same reason.
 fn warning(why: &WhyLeft, group: &[&LeftAlone], location: &MenuLocation) -> Diagnostic {
     let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
-    let Explanation { problem, fix } = why.explain(location.agent.title);
+    let Explanation { problem, fix } = why.explain(&names, location.agent.title);
     let message = format!("{}: {problem}", why.consequence(&names));
     // Nobody can repair that an agent has commands.
     let kind = match why {

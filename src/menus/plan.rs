@@ -179,7 +179,7 @@ impl MenuPlan {
                 allowed.push(entry);
                 continue;
             };
-            self.leave_alone(&entry.name, WhyLeft::Refused(refused));
+            self.leave_alone(&entry.prompt.name, WhyLeft::Refused(refused));
         }
         allowed
     }
@@ -193,7 +193,7 @@ impl MenuPlan {
     ) {
         let name = &entry.name;
         if let Some(why) = existing.obstacle_with_other_spelling(name) {
-            self.leave_alone(name, why);
+            self.report_obstacle(entry, why);
             return;
         }
         let new = entry_text(self.location.menu, entry, library);
@@ -206,7 +206,7 @@ impl MenuPlan {
             }
             Existing::Ours(ours) => Some(ours.text),
             Existing::Obstacle(why) => {
-                self.leave_alone(name, why);
+                self.report_obstacle(entry, why);
                 return;
             }
         };
@@ -247,6 +247,15 @@ impl MenuPlan {
         }
     }
 
+    /// Leaves alone what is in the place of an entry.
+    fn report_obstacle(&mut self, entry: &NamedPrompt<'_>, why: WhyLeft) {
+        match why {
+            WhyLeft::Refused(_) => self.leave_alone(&entry.prompt.name, why),
+            WhyLeft::Kept(_) => self.leave_alone(&entry.name, why),
+        }
+    }
+
+    /// Leaves alone the prompt or the entry with this name: see [`LeftAlone::name`].
     fn leave_alone(&mut self, name: &str, why: WhyLeft) {
         self.left_alone.push(LeftAlone {
             name: name.to_owned(),

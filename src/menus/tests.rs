@@ -1,10 +1,10 @@
 //! Plans and their results in real folders.
 
-use super::WrittenEntries;
 use super::existing::{Existing, ExistingEntries};
 use super::left_alone::{Kept, Refused, WhyLeft};
 use super::plan::MenuPlan;
 use super::selection::MenuPrompt;
+use super::{WrittenEntries, library_id};
 use crate::agents::{Agent, MenuLocation, System};
 use crate::prompt::MenuMark;
 use crate::prompt::Name;
@@ -226,7 +226,7 @@ fn a_file_that_is_not_exactly_as_it_was_written_is_left_alone() {
         }),
         (
             "another library",
-            WhyLeft::Kept(Kept::OtherLibrary),
+            WhyLeft::Kept(Kept::OtherLibrary("library1".to_owned())),
             |home| edit(home, "library0", "library1"),
         ),
         ("read-only", WhyLeft::Kept(Kept::ReadOnly), |home| {
@@ -496,23 +496,43 @@ fn a_temporary_file_of_a_killed_process_keeps_no_folder() {
 }
 
 #[test]
-fn a_message_says_whether_there_is_no_entry_or_whether_its_file_is_kept() {
-    let home = Home::new("claude-code");
-    let plan = home.plan(&["help", "init"]);
-    let want =
-        "`help` and `init` get no entries in the menu: Claude Code has a command of this name";
-    let hint = &plan.warnings()[0];
-    assert_eq!(hint.message, want);
-    assert_eq!(hint.file.as_deref(), Some(&*home.at(".claude/skills")));
-    home.sync(&["a"]);
-    let path = ".claude/skills/a/SKILL.md";
-    append(&home, path);
+fn a_message_names_the_prompts_without_an_entry_or_the_entries_whose_files_are_kept() {
+    let home = Home::new("codex");
+    home.sync(&["git/a", "git/b"]);
+    let path = |name: &str| format!(".codex/skills/git-{name}/SKILL.md");
+    append(&home, &path("a"));
+    let kept = &home.plan(&["git/a", "git/b"]).warnings()[0];
+    assert_eq!(kept.file.as_deref(), Some(&*home.at(&path("a"))));
+    append(&home, &path("b"));
+    home.write(&path("mine"), "Mine.");
+    let plan = home.plan(&["$1", "git/a", "git/b", "git/mine", "path"]);
+    let mut messages = Vec::new();
+    for warning in plan.warnings() {
+        assert_eq!(warning.file.as_deref(), Some(&*home.at(".codex/skills")));
+        messages.push(warning.message);
+    }
+    let mine = home.at(&path("mine"));
+    let want = [
+        "`$1` gets no entry in the menu: agents would run or replace characters of such a name",
+        "`path` gets no entry in the menu: Codex itself uses this name",
+        "the files of `git-a` and `git-b` are left alone: somebody has changed them",
+        &format!(
+            "`git/mine` gets no entry in the menu: the name is taken by `{}`, which `sync` did not write",
+            mine.display()
+        ),
+    ];
+    assert_eq!(messages, want);
+}
+
+#[test]
+fn a_message_names_the_settings_file_of_an_entry_of_another_library() {
+    let home = Home::new("codex");
+    let config = Path::new("/home/me/my config.toml");
+    home.plan_of(&library_id(config), &["a"]).apply();
     let warning = &home.plan(&["a"]).warnings()[0];
-    assert_eq!(
-        warning.message,
-        "the file of `a` is left alone: somebody has changed it"
-    );
-    assert_eq!(warning.file.as_deref(), Some(&*home.at(path)));
+    let want = "the file of `a` is left alone: `sync` wrote it for another settings file, \
+                `/home/me/my config.toml`";
+    assert_eq!(warning.message, want);
 }
 
 #[test]

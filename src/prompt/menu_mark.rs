@@ -15,7 +15,7 @@ pub struct MenuMark {
     pub version: String,
     /// A hash of the text, except for the mark.
     pub hash: String,
-    /// A hash of the path of the `config.toml` that was used.
+    /// The percent-encoded path of the `config.toml` that was used.
     pub library: String,
     /// The name of the prompt. It may differ from that of the entry.
     pub prompt: String,
@@ -85,7 +85,7 @@ mod tests {
         let mark = MenuMark {
             version: "0.2.0".to_owned(),
             hash: "9f86d081".to_owned(),
-            library: "3f2a9c0d".to_owned(),
+            library: "/home/me/my%20config.toml".to_owned(),
             prompt: "git/a \"new\" one".to_owned(),
         };
         let yaml = mark.to_yaml();

@@ -1,5 +1,7 @@
 //! `sync`: entries for prompts in agents' own menus.
 
+#[cfg(unix)]
+use crate::client::set_mode;
 use crate::client::{Client, LEGACY, assert_contains};
 use notify::{RecursiveMode, Watcher};
 use std::fs;
@@ -35,7 +37,7 @@ const CONFIG: &str = ".config/prompt-expander/config.toml";
 fn a_menu_gets_an_entry_for_each_prompt_and_loses_those_that_should_go() {
     let user = user();
     let shown = user.words("sync codex --dry-run");
-    assert_contains(&shown.stdout, "+ 2 prompts: git-commit, notes");
+    assert_contains(&shown.stdout, "+ 2 entries: git-commit, notes");
     assert!(!user.path(NOTES).exists());
     let checked = user.words("sync codex --check");
     assert_eq!(checked.status.code(), Some(1));
@@ -145,7 +147,10 @@ fn a_name_that_is_taken_is_reported_and_the_others_are_written() {
     let user = user();
     user.put(NOTES, "---\nname: notes\n---\nMine.\n");
     let ran = user.words("sync codex --yes");
-    assert_contains(&ran.stderr, "`notes` gets no entry in the menu: there is");
+    assert_contains(
+        &ran.stderr,
+        "`notes` gets no entry in the menu: the name is taken",
+    );
     assert!(ran.status.success());
     assert!(user.path(".codex/skills/git-commit/SKILL.md").exists());
     assert_contains(&user.text(NOTES), "Mine.");
@@ -156,7 +161,7 @@ fn a_menu_that_gets_no_entry_does_not_have_the_prompts() {
     let user = user();
     user.put(NOTES, "---\nname: notes\n---\nMine.\n");
     let ran = user.words("sync codex --only notes --yes");
-    assert_contains(&ran.stdout, "codex: there is nothing to put into the menu");
+    assert_contains(&ran.stdout, "codex: there is nothing to write");
     let examined = user.words("doctor codex --verbose").stdout;
     assert!(!examined.contains("its own menu"), "{examined}");
 }
@@ -173,7 +178,10 @@ fn nothing_is_to_be_removed_while_prompts_cannot_be_read() {
         "nothing is removed until all prompts can be read",
     );
     let examined = user.words("doctor codex --verbose").stdout;
-    assert!(!examined.contains("its own menu"), "{examined}");
+    assert_contains(
+        &examined,
+        "its own menu is not updated until all prompts can be read",
+    );
 }
 
 #[cfg(unix)]
@@ -206,14 +214,14 @@ fn an_entry_stays_while_its_prompt_may_only_be_missing_now() {
             |user| {
                 user.put(format!("{PROMPTS}/notes.md"), "---\ntitle: x\n");
             },
-            "its prompt cannot be read",
+            "the prompt cannot be read",
         ),
         (
             "not UTF-8",
             |user| {
                 fs::write(user.path(format!("{PROMPTS}/notes.md")), b"\xff").unwrap();
             },
-            "its prompt cannot be read",
+            "the prompt cannot be read",
         ),
         (
             "folder that leads nowhere",
@@ -270,7 +278,7 @@ fn a_prompt_that_is_saved_while_the_server_runs_is_in_the_menu() {
     assert!(user.path(NOTES).exists());
     user.finish();
     let check = user.words("sync --check");
-    assert_contains(&check.stdout, "- 1 prompt: notes");
+    assert_contains(&check.stdout, "- 1 entry: notes");
 }
 
 #[test]
@@ -363,13 +371,56 @@ fn install_fills_the_menu_and_uninstall_empties_it() {
 }
 
 #[test]
+fn an_agent_with_nothing_but_a_menu_has_something_to_remove() {
+    let user = user();
+    user.words("sync codex --yes");
+    let ran = user.words("uninstall codex --yes");
+    assert_contains(&ran.stdout, "codex: not registered\n");
+    assert_contains(&ran.stderr, "removed 2 menu entries");
+    let again = user.words("uninstall codex --yes");
+    assert_contains(&again.stdout, "codex: not registered; nothing to remove\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_error_that_several_entries_share_is_reported_once_and_says_what_cannot_be_done() {
+    let user = user();
+    user.words("sync codex --yes");
+    for name in ["notes", "git/commit"] {
+        user.words(&format!("rm {name} --yes"));
+    }
+    for name in ["a", "b", "c"] {
+        user.put(format!("{PROMPTS}/{name}.md"), "New.");
+    }
+    let user = user.unprivileged();
+    let folders = ["", "notes", "git-commit"].map(|name| user.path(".codex/skills").join(name));
+    for folder in &folders {
+        set_mode(folder, 0o555);
+    }
+    let ran = user.words("sync --yes");
+    for folder in &folders {
+        set_mode(folder, 0o755);
+    }
+    for want in [
+        "2 menu entries cannot be removed",
+        "3 menu entries cannot be written",
+    ] {
+        assert_contains(&ran.stderr, &format!("{want}: Permission denied"));
+    }
+    assert_eq!(ran.stderr.matches("error: ").count(), 2, "{ran:?}");
+}
+
+#[test]
 fn uninstall_fails_if_it_cannot_read_the_menu_that_it_should_empty() {
     let user = user();
     user.words("install codex --yes");
     fs::rename(user.path(".codex/skills"), user.path("moved")).unwrap();
     user.put(".codex/skills", "A file.");
     let ran = user.words("uninstall codex --yes");
-    assert_contains(&ran.stderr, ".codex/skills: it cannot be read");
+    assert_contains(
+        &ran.stderr,
+        ".codex/skills: the menu's folder cannot be read",
+    );
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
 }
 
@@ -398,9 +449,12 @@ fn doctor_says_what_is_missing_in_a_menu_and_why() {
     );
     user.words("rm git/commit --yes");
     let problems = user.words("doctor codex").stdout;
-    assert_contains(&problems, "`notes` gets no entry in the menu: there is");
     assert_contains(
         &problems,
-        "its own menu is out of date: 2 prompts to remove",
+        "`notes` gets no entry in the menu: the name is taken",
+    );
+    assert_contains(
+        &problems,
+        "its own menu is out of date: 2 entries to remove",
     );
 }

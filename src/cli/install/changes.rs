@@ -42,6 +42,15 @@ pub(super) struct AgentChange {
     pub(super) plan: Plan,
 }
 
+/// What to say about an agent whose files don't change.
+#[derive(Clone, Copy)]
+pub(super) struct UnchangedMessage {
+    /// Why they don't change, e.g. `not registered`.
+    pub(super) reason: &'static str,
+    /// What follows if the menu of the agent doesn't change either, e.g. `nothing to remove`.
+    pub(super) conclusion: &'static str,
+}
+
 /// All changes that `install` or `uninstall` plans.
 pub(super) struct ConfigChanges {
     /// What to do with the copy of this program that the agents run, if there is one.
@@ -320,7 +329,7 @@ impl AgentSelection {
     pub(super) fn preview_and_write(
         &self,
         changes: &mut ConfigChanges,
-        unchanged_message: &str,
+        unchanged_message: UnchangedMessage,
         reporter: &Reporter,
     ) -> anyhow::Result<bool> {
         if !self.json {
@@ -359,7 +368,7 @@ impl AgentSelection {
 /// Prints the diffs of all files, and then the notes of all plans.
 fn print_preview(
     changes: &ConfigChanges,
-    unchanged_message: &str,
+    unchanged_message: UnchangedMessage,
     reporter: &Reporter,
 ) -> anyhow::Result<()> {
     let mut text = Styled::default();
@@ -368,7 +377,13 @@ fn print_preview(
     }
     for AgentChange { agent, plan } in &changes.agents {
         if plan.files.is_empty() {
-            text.push(format!("{}: {unchanged_message}\n", agent.name));
+            let UnchangedMessage { reason, conclusion } = unchanged_message;
+            let menus = changes.menus.as_ref();
+            if menus.is_some_and(|menus| menus.is_for(agent)) {
+                text.push(format!("{}: {reason}\n", agent.name));
+            } else {
+                text.push(format!("{}: {reason}; {conclusion}\n", agent.name));
+            }
         }
         for file in &plan.files {
             text.append(format_diff(file));
