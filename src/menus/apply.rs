@@ -111,6 +111,8 @@ impl MenuPlan {
         for removal in &self.removals {
             match self.remove(removal) {
                 Ok(()) => result.removed += 1,
+                // Another process has just removed it.
+                Err(_) if self.is_removed(&removal.name) => result.removed += 1,
                 Err(error) => {
                     add_failure(&mut failures, &removal.name, EntryAction::Remove, error);
                 }
@@ -135,16 +137,13 @@ impl MenuPlan {
         let path = self.location.entry_path(&write.name);
         let entry_folder = path.parent().unwrap_or(&path);
         for (relative_path, text) in self.location.menu.further_files {
-            create(&entry_folder.join(relative_path), text)?;
+            write_file(&entry_folder.join(relative_path), None, text)?;
         }
-        match &write.old_text {
-            None => create(&path, &write.new_text),
-            Some(old_text) => replace(&path, old_text, &write.new_text),
-        }
+        write_file(&path, write.old_text.as_deref(), &write.new_text)
     }
 
     /// Removes the files of an entry, and its folder if nothing else is in it. The Markdown file
-    /// goes last, because it has the mark. Succeeds if another process has just removed them.
+    /// goes last, because it has the mark.
     fn remove(&self, removal: &EntryRemoval) -> Result<(), EntryError> {
         self.check_folders(&removal.name)?;
         let path = self.location.entry_path(&removal.name);
@@ -164,6 +163,12 @@ impl MenuPlan {
             remove_if_empty(entry_folder);
         }
         Ok(())
+    }
+
+    /// Returns whether the Markdown file of an entry is gone.
+    fn is_removed(&self, name: &str) -> bool {
+        let result = fs::symlink_metadata(self.location.entry_path(name));
+        result.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
     /// Fails if the menu's folder or one of the entry's has become a symlink since it was read, e.g.
@@ -207,26 +212,33 @@ fn check_folder(path: &Path) -> Result<(), EntryError> {
     }
 }
 
-/// Creates a file. Succeeds if another process has just created the same file.
-fn create(path: &Path, text: &str) -> Result<(), EntryError> {
-    if has_text(path, text) {
-        return Ok(());
-    }
-    let file = PendingFile::write(path, text.as_bytes(), FileAccess::Shared)?;
-    match file.create() {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),
-        Err(_) if has_text(path, text) => Ok(()),
-        Err(_) => Err(EntryError::Changed),
-    }
-}
-
-/// Replaces a file, unless it has changed since it was read. Succeeds if another process has just
-/// written the same text.
-fn replace(path: &Path, old_text: &str, new_text: &str) -> Result<(), EntryError> {
+/// Creates a file, or replaces it if there is an old text. Succeeds if the file has the new text
+/// already, e.g. because another process has just written the same.
+fn write_file(path: &Path, old_text: Option<&str>, new_text: &str) -> Result<(), EntryError> {
     if has_text(path, new_text) {
         return Ok(());
     }
+    let result = match old_text {
+        None => create(path, new_text),
+        Some(old_text) => replace(path, old_text, new_text),
+    };
+    if result.is_err() && has_text(path, new_text) {
+        return Ok(());
+    }
+    result
+}
+
+/// Creates a file, which must not exist.
+fn create(path: &Path, text: &str) -> Result<(), EntryError> {
+    let file = PendingFile::write(path, text.as_bytes(), FileAccess::Shared)?;
+    match file.create() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(EntryError::Changed),
+        result => Ok(result?),
+    }
+}
+
+/// Replaces a file, unless it has changed since it was read.
+fn replace(path: &Path, old_text: &str, new_text: &str) -> Result<(), EntryError> {
     let metadata = fs::symlink_metadata(path)?;
     let file = PendingFile::write(path, new_text.as_bytes(), FileAccess::SameAs(&metadata))?;
     check_text(path, old_text)?;

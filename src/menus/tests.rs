@@ -536,15 +536,22 @@ fn a_message_names_the_settings_file_of_an_entry_of_another_library() {
 }
 
 #[test]
-fn two_processes_that_write_at_once_do_no_harm() {
+fn processes_that_make_the_same_changes_at_once_all_succeed() {
     let home = Home::new("codex");
     let names: Vec<String> = (0..20).map(|index| format!("p{index}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let plan = home.plan(&names);
-            scope.spawn(move || assert_eq!(plan.apply().errors, []));
-        }
-    });
-    assert!(home.plan(&names).is_empty());
+    let mut changed: Vec<MenuPrompt> = names.iter().map(|name| prompt(name)).collect();
+    for prompt in &mut changed {
+        prompt.description = "Other".to_owned();
+    }
+    let prompts: Vec<MenuPrompt> = names.iter().map(|name| prompt(name)).collect();
+    for prompts in [&prompts[..], &changed, &changed[..5]] {
+        let plan = || MenuPlan::new(home.location(), prompts, "library0").unwrap();
+        std::thread::scope(|scope| {
+            for plan in [plan(), plan(), plan()] {
+                scope.spawn(move || assert_eq!(plan.apply().errors, []));
+            }
+        });
+        assert!(plan().is_empty());
+    }
 }
