@@ -148,7 +148,8 @@ impl MenuPlan {
         self.check_folders(&removal.name)?;
         let path = self.location.entry_path(&removal.name);
         if path.symlink_metadata().is_ok() {
-            check_text(&path, &removal.old_text)?;
+            let old_text = removal.old_text.as_deref().ok_or(EntryError::Changed)?;
+            check_text(&path, old_text)?;
         }
         let entry_folder = path.parent().unwrap_or(&path);
         for (relative_path, text) in self.location.menu.further_files {

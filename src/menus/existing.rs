@@ -4,10 +4,11 @@ use super::left_alone::{Kept, Refused, WhyLeft};
 use crate::agents::{Menu, MenuLayout, MenuLocation};
 use crate::prompt::{Diagnostic, Kind, MenuMark, fold_name};
 use crate::whole_file::{self, is_temporary};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, FileType, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use walkdir::{DirEntry, WalkDir};
 
 /// The entries in an agent's menu folder.
 #[derive(Debug)]
@@ -24,8 +25,11 @@ pub(super) struct ExistingEntries<'m> {
 /// What is in the place of an entry.
 #[derive(Debug)]
 pub(super) enum Existing {
-    /// Nothing, or what an interrupted write has left.
+    /// Nothing.
     Nothing,
+    /// Only further files as this program writes them, and temporary ones: what an interrupted
+    /// write or removal has left.
+    Remains,
     /// An entry that this program wrote and nobody has changed since.
     Ours(OurEntry),
     /// Something that must not be changed.
@@ -87,9 +91,9 @@ impl<'m> ExistingEntries<'m> {
             return Existing::Nothing;
         }
         if self.location.menu.layout == MenuLayout::Skill
-            && let Some(refused) = self.check_entry_folder(name)
+            && let Some(existing) = self.read_entry_folder(name)
         {
-            return Existing::Obstacle(WhyLeft::Refused(refused));
+            return existing;
         }
         self.read_markdown(&self.location.entry_path(name))
     }
@@ -106,19 +110,20 @@ impl<'m> ExistingEntries<'m> {
         None
     }
 
-    /// Returns why no entry can be in the folder of a skill.
-    fn check_entry_folder(&self, name: &str) -> Option<Refused> {
+    /// Returns what is in the folder of a skill, unless it has a Markdown file.
+    fn read_entry_folder(&self, name: &str) -> Option<Existing> {
         let entry_folder = self.location.folder.join(name);
         let kind = link_kind(&entry_folder)?;
         if kind.is_symlink() {
-            return Some(Refused::Linked(entry_folder));
+            return Some(refused(Refused::Linked(entry_folder)));
         }
-        let has_markdown = link_kind(&self.location.entry_path(name)).is_some();
-        let is_free = has_markdown || !has_users_files(self.location.menu, &entry_folder);
-        if kind.is_dir() && is_free {
+        if !kind.is_dir() {
+            return Some(refused(Refused::UsersFile(entry_folder)));
+        }
+        if link_kind(&self.location.entry_path(name)).is_some() {
             return None;
         }
-        Some(Refused::UsersFile(entry_folder))
+        Some(read_remains(self.location.menu, &entry_folder))
     }
 
     /// Returns what the Markdown file of an entry is.
@@ -261,25 +266,36 @@ fn further_files(menu: &Menu, path: &Path) -> FurtherFiles {
     state
 }
 
-/// Returns whether a folder without a Markdown file has more in it than an interrupted write
-/// leaves: the further files, and temporary ones.
-fn has_users_files(menu: &Menu, entry_folder: &Path) -> bool {
-    let own_names: HashSet<&str> = menu
-        .further_files
-        .iter()
-        .map(|(path, _)| path.split('/').next().unwrap_or(path))
-        .collect();
-    let Ok(files) = fs::read_dir(entry_folder) else {
-        return true;
-    };
-    for file in files.flatten() {
-        let name = file.file_name();
-        let is_own = own_names.contains(&*name.to_string_lossy()) || is_temporary(&name);
-        if !is_own {
-            return true;
+/// Returns what is in the folder of an entry that has no Markdown file.
+fn read_remains(menu: &Menu, entry_folder: &Path) -> Existing {
+    let mut existing = Existing::Nothing;
+    for file in WalkDir::new(entry_folder).min_depth(1) {
+        match file {
+            Ok(file) if is_own_folder(menu, entry_folder, &file) => {}
+            Ok(file) if is_own_file(menu, entry_folder, &file) => existing = Existing::Remains,
+            Ok(_) | Err(_) => return refused(Refused::UsersFile(entry_folder.to_owned())),
         }
     }
-    further_files(menu, &entry_folder.join("SKILL.md")) == FurtherFiles::Changed
+    existing
+}
+
+/// Returns whether a further file of an entry belongs into this folder.
+fn is_own_folder(menu: &Menu, entry_folder: &Path, folder: &DirEntry) -> bool {
+    let mut further_files = menu.further_files.iter();
+    folder.file_type().is_dir()
+        && further_files.any(|(path, _)| entry_folder.join(path).starts_with(folder.path()))
+}
+
+/// Returns whether this is a temporary file, or a further file exactly as this program writes it.
+fn is_own_file(menu: &Menu, entry_folder: &Path, file: &DirEntry) -> bool {
+    if !file.file_type().is_file() {
+        return false;
+    }
+    let mut further_files = menu.further_files.iter();
+    is_temporary(file.file_name())
+        || further_files.any(|(path, text)| {
+            file.path() == entry_folder.join(path) && has_text(file.path(), text)
+        })
 }
 
 /// Returns whether a file has exactly this text.

@@ -51,9 +51,11 @@ pub(super) struct EntryWrite {
 #[derive(Debug)]
 pub(super) struct EntryRemoval {
     pub(super) name: String,
-    /// The name of the prompt that the entry was written for.
-    prompt: String,
-    pub(super) old_text: String,
+    /// The name of the prompt that the entry was written for. `None` if the Markdown file is gone,
+    /// and only further files are left.
+    prompt: Option<String>,
+    /// The text of the Markdown file, or `None` if it is gone.
+    pub(super) old_text: Option<String>,
 }
 
 impl MenuSettings {
@@ -198,7 +200,7 @@ impl MenuPlan {
         }
         let new = entry_text(self.location.menu, entry, library);
         let old_text = match existing.entry(name) {
-            Existing::Nothing => None,
+            Existing::Nothing | Existing::Remains => None,
             // Only the version of this program may differ: the entry does the same.
             Existing::Ours(ours) if ours.is_complete && ours.mark.is_same_entry(&new.mark) => {
                 self.unchanged += 1;
@@ -227,8 +229,13 @@ impl MenuPlan {
             match existing.entry(name) {
                 Existing::Ours(ours) => self.removals.push(EntryRemoval {
                     name: name.clone(),
-                    prompt: ours.mark.prompt,
-                    old_text: ours.text,
+                    prompt: Some(ours.mark.prompt),
+                    old_text: Some(ours.text),
+                }),
+                Existing::Remains => self.removals.push(EntryRemoval {
+                    name: name.clone(),
+                    prompt: None,
+                    old_text: None,
                 }),
                 Existing::Obstacle(why @ WhyLeft::Kept(_)) => self.leave_alone(name, why),
                 // It is the user's.
@@ -240,7 +247,8 @@ impl MenuPlan {
     /// Leaves alone the entries to remove whose prompts may only be missing now.
     fn keep_uncertain(&mut self, prompts: &MenuPrompts) {
         for removal in mem::take(&mut self.removals) {
-            match prompts.why_kept(&removal.prompt) {
+            let prompt = removal.prompt.as_deref();
+            match prompt.and_then(|prompt| prompts.why_kept(prompt)) {
                 Some(why) => self.leave_alone(&removal.name, WhyLeft::Kept(why)),
                 None => self.removals.push(removal),
             }

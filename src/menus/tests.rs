@@ -282,6 +282,13 @@ fn a_file_of_the_users_is_left_alone() {
         (".codex/skills/a", |home| {
             home.write(".codex/skills/a/.mine", "Hidden.")
         }),
+        (".codex/skills/a", |home| {
+            home.write(".codex/skills/a/agents/mine.yaml", "Mine.")
+        }),
+        (".codex/skills/a", |home| home.write(YAML, "Mine.")),
+        (".codex/skills/a", |home| {
+            fs::create_dir_all(home.at(".codex/skills/a/drafts")).unwrap();
+        }),
         (ENTRY, |home| home.write(&format!("{ENTRY}/x"), "A folder.")),
         (".agents/skills/a", |home| {
             home.write(".agents/skills/a/SKILL.md", "Shared.")
@@ -406,6 +413,17 @@ fn what_an_interrupted_write_left_is_completed() {
         now.retain(|(path, _)| !is_temporary(path));
         assert_eq!(now, files);
     }
+}
+
+#[test]
+fn what_an_interrupted_write_left_is_removed_if_the_prompt_is_gone() {
+    let home = Home::new("codex");
+    home.sync(&["a"]);
+    fs::remove_file(home.at(ENTRY)).unwrap();
+    home.write(".codex/skills/a/agents/.prompt-expander-x.tmp", "");
+    assert_eq!(home.plan(&[]).removed(), ["a"]);
+    assert_eq!(home.sync(&[]).removed, 1);
+    assert!(!home.at(".codex/skills/a").exists());
 }
 
 #[test]

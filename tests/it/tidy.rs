@@ -81,7 +81,7 @@ const USED_IN: [(&str, &[&str]); 25] = [
     ("tracing_subscriber", &["cli"]),
     ("ureq", &["sources"]),
     ("wait_timeout", &["doctor", "sources"]),
-    ("walkdir", &["library", "sources"]),
+    ("walkdir", &["library", "menus", "sources"]),
     ("yaml_rust2", &["prompt"]),
 ];
 
