@@ -47,7 +47,7 @@ pub use hook_dialect::{HookAnswer, SubmittedMessage};
 pub use hook_line::{HookPlace, RegisteredHook};
 pub use install::{Installation, Plan, RegistrationStatus, plan_removal};
 pub use limit::{PartLimit, Unit};
-pub use menu::{Menu, MenuBody, MenuLayout, SignPlace};
+pub use menu::{COMMAND_ENTRY_START, Menu, MenuBody, MenuLayout, SignPlace};
 pub use menu_location::MenuLocation;
 pub use registration::{Registration, SERVER_NAME};
 pub use variables::Variables;

@@ -4,7 +4,7 @@ mod passwords;
 
 pub(crate) use passwords::{without_password, without_passwords};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::Path;
@@ -92,6 +92,11 @@ pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
         .remove(b'~')
         .remove(b'/');
     utf8_percent_encode(path, ENCODED)
+}
+
+/// Decodes a path of [`encoded_path`].
+pub(crate) fn decoded_path(encoded: &str) -> String {
+    percent_decode_str(encoded).decode_utf8_lossy().into_owned()
 }
 
 /// Makes a text printable on a single line. Escapes control characters and invisible characters, as

@@ -1,6 +1,7 @@
 //! The JSON that an agent and its prompt-submit hook exchange.
 
 use super::agent::{Hook, HookDialect};
+use super::menu::COMMAND_ENTRY_START;
 use crate::input;
 use serde_json::{Value, json};
 
@@ -135,7 +136,8 @@ impl SubmittedMessage {
     }
 }
 
-/// A skill in a message of Copilot CLI whose text is the command `:NAME words`, as `sync` writes it.
+/// A skill in a message of Copilot CLI whose text is a sentence and the command `:NAME words`, as
+/// `sync` writes it.
 struct SkillEntry<'t> {
     before: &'t str,
     command: &'t str,
@@ -153,10 +155,13 @@ impl SkillEntry<'_> {
             Some((first, rest)) if first.starts_with("Base directory for this skill:") => rest,
             _ => content,
         };
-        let is_entry = text.starts_with(':') && !text.contains("<skill-context ");
+        let (sentence, command) = text.split_once("\n\n")?;
+        let is_entry = sentence.starts_with(COMMAND_ENTRY_START)
+            && command.starts_with(':')
+            && !command.contains("<skill-context ");
         is_entry.then_some(SkillEntry {
             before,
-            command: text.trim_end(),
+            command: command.trim_end(),
             after,
         })
     }
@@ -282,18 +287,19 @@ mod tests {
                  Base directory for this skill: /h\n\n{text}\n\n</skill-context>\n\nAnd b."
             )
         };
+        let entry = |command: &str| format!("{COMMAND_ENTRY_START} with command `a`.\n\n{command}");
         for (transformed, text, want) in [
             (
-                typical(":a x\ny"),
-                ":a x\ny",
+                typical(&entry(":a x\n\n:y")),
+                ":a x\n\n:y",
                 "<current_datetime>now</current_datetime>\n\nFollow it.\n\nCONTEXT\n\nAnd b."
                     .to_owned(),
             ),
             (typical("Mine."), "typed", typical("Mine.") + "\n\nCONTEXT"),
             (
-                typical(":a") + &typical(":b"),
+                typical(&entry(":a")) + &typical(&entry(":b")),
                 "typed",
-                typical(":a") + &typical(":b") + "\n\nCONTEXT",
+                typical(&entry(":a")) + &typical(&entry(":b")) + "\n\nCONTEXT",
             ),
         ] {
             let event = json!({"prompt": "typed", "transformedPrompt": transformed});

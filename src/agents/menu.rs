@@ -43,9 +43,14 @@ pub enum MenuBody {
     /// A sentence that names the tool `expand_prompt`. The agent shows the user's words to the
     /// model, too.
     Sentence,
-    /// The command `:NAME $ARGUMENTS`. The agent replaces the placeholder by the user's words.
+    /// A sentence that begins with [`COMMAND_ENTRY_START`], an empty line, and the command `:NAME
+    /// $ARGUMENTS`. The agent replaces the placeholder by the user's words.
     Command,
 }
+
+/// How each entry with a command begins, by which the hook knows it. The server is
+/// [`SERVER_NAME`](super::SERVER_NAME).
+pub const COMMAND_ENTRY_START: &str = "Call the tool expand_prompt of the server `prompts`";
 
 /// Where the sign of a menu counts in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

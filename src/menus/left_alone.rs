@@ -2,8 +2,7 @@
 
 use crate::agents::MenuLocation;
 use crate::prompt::{Diagnostic, Kind};
-use crate::wording::{and_list, in_backticks, path_in_backticks};
-use percent_encoding::percent_decode_str;
+use crate::wording::{and_list, decoded_path, in_backticks, path_in_backticks};
 use std::path::PathBuf;
 
 /// A name for which nothing is written or removed in an agent's menu.
@@ -142,7 +141,7 @@ impl Kept {
                 "run that version".to_owned(),
             ),
             Kept::OtherLibrary(id) => {
-                let file = in_backticks(&percent_decode_str(id).decode_utf8_lossy());
+                let file = in_backticks(&decoded_path(id));
                 (
                     format!("`sync` wrote {it} for another settings file, {file}"),
                     format!(

@@ -156,6 +156,19 @@ fn an_entry_that_is_a_single_file_has_no_name_in_it() {
 }
 
 #[test]
+fn an_entry_with_a_command_names_the_tool_first() {
+    for agent in ["copilot", "pi"] {
+        let home = Home::new(agent);
+        home.sync(&["git/commit"]);
+        let want = "---\nCall the tool expand_prompt of the server `prompts` with command \
+                    `git/commit` and, as input, the user's words after `:git/commit` below; then \
+                    do what it returns.\n\n:git/commit $ARGUMENTS\n";
+        let text = &home.files()[0].1;
+        assert!(text.ends_with(want), "{text}");
+    }
+}
+
+#[test]
 fn what_is_in_the_menu_already_is_not_written_again() {
     let home = Home::new("codex");
     assert_eq!(home.sync(&["a", "b"]).written, 2);

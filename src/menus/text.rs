@@ -1,7 +1,7 @@
 //! Composes the text of an entry.
 
 use super::selection::MenuPrompt;
-use crate::agents::{Menu, MenuBody, MenuLayout, SERVER_NAME};
+use crate::agents::{COMMAND_ENTRY_START, Menu, MenuBody, MenuLayout, SERVER_NAME};
 use crate::prompt::{MenuMark, frontmatter_value};
 
 /// A prompt and the name of its entry.
@@ -53,8 +53,8 @@ fn key(name: &str, value: &str) -> String {
     format!("{name}: \"{}\"\n", frontmatter_value(value))
 }
 
-/// Returns the line that the model gets. With the hook, it gets the text of the prompt, too;
-/// without the hook, this line alone must lead it to the tool.
+/// Returns what the model gets. With the hook, it gets the text of the prompt, too, or only that;
+/// without the hook, this alone must lead it to the tool.
 fn body(menu: &Menu, entry: &str, prompt: &str) -> String {
     let sign = menu.sign;
     match menu.body {
@@ -63,7 +63,10 @@ fn body(menu: &Menu, entry: &str, prompt: &str) -> String {
              the tool expand_prompt of the server `{SERVER_NAME}` with command `{prompt}` and, as \
              input, the user's words after `{sign}{entry}`; then do what it returns."
         ),
-        MenuBody::Command => format!(":{prompt} $ARGUMENTS"),
+        MenuBody::Command => format!(
+            "{COMMAND_ENTRY_START} with command `{prompt}` and, as input, the user's words after \
+             `:{prompt}` below; then do what it returns.\n\n:{prompt} $ARGUMENTS"
+        ),
     }
 }
 
