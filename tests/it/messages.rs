@@ -242,19 +242,6 @@ fn check_warns_of_markers_that_do_nothing() {
 }
 
 #[test]
-fn a_mistake_in_a_later_message_is_at_its_line_of_the_file() {
-    let client = Client::new();
-    let warned = warnings(
-        &client,
-        "---\nmessages: true\n---\n\nA\n<!-- user -->\n\n{{input}}\n {{inptu}}\n",
-    );
-    assert_eq!(
-        warned,
-        ["9: `{{inptu}}` is not a placeholder, and is left as it is"]
-    );
-}
-
-#[test]
 fn more_than_1000_messages_are_refused_at_their_line() {
     let file = |count: usize| {
         format!(
