@@ -58,14 +58,20 @@ impl Environment {
         if command.is_empty() {
             return Err("is empty".to_owned());
         }
-        if has_separator(command) {
-            let path = folder.join(command);
-            if let Some(program) = self.executable_at(&path) {
-                return Ok(program);
-            }
-            check_executable(&path)?;
-            return Ok(path);
+        if !has_separator(command) {
+            return self.find_on_path(command, folder);
         }
+        let path = folder.join(command);
+        if let Some(program) = self.executable_at(&path) {
+            return Ok(program);
+        }
+        check_executable(&path)?;
+        Ok(path)
+    }
+
+    /// Returns the path of the executable that a plain name would start. Relative folders in `PATH`
+    /// are relative to `folder`.
+    fn find_on_path(&self, name: &str, folder: &Path) -> Result<PathBuf, String> {
         let Some(path_variable) = self.get("PATH") else {
             return Err("is not found: there is no PATH".to_owned());
         };
@@ -73,7 +79,7 @@ impl Environment {
             if entry.as_os_str().is_empty() {
                 continue; // some shells would search the working directory
             }
-            if let Some(program) = self.executable_at(&folder.join(entry).join(command)) {
+            if let Some(program) = self.executable_at(&folder.join(entry).join(name)) {
                 return Ok(program);
             }
         }

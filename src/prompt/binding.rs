@@ -249,19 +249,18 @@ impl<'v> Binding<'v> {
     /// Only the first line is searched, and only arguments that weren't set by a pair are
     /// suggested.
     fn warn_about_misspelled_pair(&mut self, prompt: &Prompt, typed: &str) {
-        let first_line = truncate_at_boundary(typed.trim_start(), MAX_SEARCHED_LINE_BYTES)
-            .lines()
-            .next();
-        let Some(line) = first_line.filter(|line| line.contains('=')) else {
-            return;
-        };
+        let searched = truncate_at_boundary(typed.trim_start(), MAX_SEARCHED_LINE_BYTES);
+        let first_line = searched.lines().next().unwrap_or_default();
+        if !first_line.contains('=') {
+            return; // most texts have no pair, and need no search
+        }
         let mut candidates = Vec::new();
         for (argument, bound) in prompt.arguments.iter().zip(&self.arguments) {
             if bound.origin != Origin::Pair && prompt.uses_argument(argument) {
                 candidates.push(bound.name);
             }
         }
-        for word in split_words(line) {
+        for word in split_words(first_line) {
             let Some((name, _)) = word.split_once('=') else {
                 continue;
             };

@@ -5,8 +5,7 @@ use super::diagnostic::{Diagnostic, Kind};
 use super::jinja::{Rendered, Renderer};
 use super::limits::MAX_EXPANSION;
 use super::message::{Message, Messages, Piece, Role};
-use super::model::Prompt;
-use super::template::INPUT;
+use super::model::{Prompt, names_with_input};
 use crate::wording::size_and_limit;
 
 /// A message whose pieces have not been joined yet.
@@ -101,13 +100,8 @@ impl Prompt {
         if !self.is_jinja() {
             return Ok(self.messages.iter().map(|_| None).collect());
         }
-        let mut names = Vec::with_capacity(self.arguments.len() + 1);
-        for argument in &self.arguments {
-            names.push(argument.name.as_str());
-        }
-        if !names.contains(&INPUT) {
-            names.push(INPUT);
-        }
+        // Any template may use the input.
+        let names = names_with_input(&self.arguments);
         let mut renderer = Renderer::new(names.iter().map(|name| (*name, binding.value(name))));
         let mut outputs = Vec::with_capacity(self.messages.len());
         for message in &self.messages {

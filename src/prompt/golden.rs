@@ -575,34 +575,20 @@ impl Case {
         }
         if let Some(input) = line.text.strip_prefix("input:") {
             // The space after the colon is a separator; any further spaces are part of the input.
-            let input = input.strip_prefix(' ').unwrap_or(input);
-            self.input = Some(append_line(self.input.take(), input));
+            let input_line = input.strip_prefix(' ').unwrap_or(input);
+            self.input = Some(append_line(self.input.take(), input_line));
             return Ok(());
         }
         if let Some(agent) = line.text.strip_prefix("client:") {
             self.clients.push(agent.trim().to_owned());
             return Ok(());
         }
-        if let Some((name, value)) = parse_argument_line(line.text) {
-            let value = append_line(self.values.remove(name), value);
+        if let Some((name, value_line)) = parse_argument_line(line.text) {
+            let value = append_line(self.values.remove(name), value_line);
             self.values.insert(name.to_owned(), value);
             return Ok(());
         }
-        let message = format!(
-            "{} does not say how the prompt is called",
-            quoted(line.text)
-        );
-        let known = [
-            "input: TEXT",
-            "arg NAME: TEXT",
-            "client: AGENT",
-            "# COMMENT",
-        ];
-        let fix = format!(
-            "write one of {} here, or begin a block above it with `--- text`",
-            or_list(&known)
-        );
-        Err(line.error(&message, &fix))
+        Err(unknown_setup_error(line))
     }
 
     /// Adds the expectation of a finished block.
@@ -642,6 +628,25 @@ impl Case {
         }
         Ok(())
     }
+}
+
+/// Returns the error for a line above the first block that isn't one of the known ones.
+fn unknown_setup_error(line: &TestLine<'_>) -> Diagnostic {
+    let message = format!(
+        "{} does not say how the prompt is called",
+        quoted(line.text)
+    );
+    let known = [
+        "input: TEXT",
+        "arg NAME: TEXT",
+        "client: AGENT",
+        "# COMMENT",
+    ];
+    let fix = format!(
+        "write one of {} here, or begin a block above it with `--- text`",
+        or_list(&known)
+    );
+    line.error(&message, &fix)
 }
 
 /// Parses a line `arg NAME: TEXT` into its name and value. The value of `arg NAME:` is empty.

@@ -429,20 +429,31 @@ impl IncludeLine<'_> {
 /// Parses an include tag and returns the path: `_style` for `{{> _style}}`, `{% include "_style"
 /// %}` and `{%- render '_style' -%}`.
 fn parse_include_tag(tag: &str) -> Option<&str> {
-    if let Some(inside) = tag.strip_prefix("{{>") {
-        let path = inside.strip_suffix("}}")?.trim();
+    if let Some(after_open) = tag.strip_prefix("{{>") {
+        let path = after_open.strip_suffix("}}")?.trim();
         let is_path = !path.is_empty() && !path.contains(['{', '}']);
         return is_path.then_some(path);
     }
-    let inside = tag.strip_prefix("{%")?.strip_suffix("%}")?;
-    let inside = inside.strip_prefix('-').unwrap_or(inside);
-    let inside = inside.strip_suffix('-').unwrap_or(inside).trim();
-    let argument = match inside.strip_prefix("include") {
-        Some(argument) => argument.trim_start(),
-        None => inside.strip_prefix("render")?.trim_start(),
+    let statement = parse_block_tag(tag)?;
+    let argument = match statement.strip_prefix("include") {
+        Some(argument) => argument,
+        None => statement.strip_prefix("render")?,
     };
+    parse_quoted_path(argument.trim_start())
+}
+
+/// Returns what is inside a block tag of Jinja or Liquid: `include "a"` for `{%- include "a" -%}`.
+fn parse_block_tag(tag: &str) -> Option<&str> {
+    let inside = tag.strip_prefix("{%")?.strip_suffix("%}")?;
+    let after_hyphen = inside.strip_prefix('-').unwrap_or(inside);
+    let between_hyphens = after_hyphen.strip_suffix('-').unwrap_or(after_hyphen);
+    Some(between_hyphens.trim())
+}
+
+/// Returns the path in single or double quotes that is all of a text.
+fn parse_quoted_path(text: &str) -> Option<&str> {
     for quote in ['"', '\''] {
-        if let Some(after_quote) = argument.strip_prefix(quote) {
+        if let Some(after_quote) = text.strip_prefix(quote) {
             let path = after_quote.strip_suffix(quote)?;
             let is_path = !path.is_empty() && !path.contains(quote);
             return is_path.then_some(path);

@@ -405,9 +405,8 @@ impl Validator<'_> {
             Expr::Compare(comparison) => self.check_comparison(comparison),
             Expr::Filter(filter) => self.check_filter(filter),
             Expr::GetAttr(field) if self.is_loop_object(&field.expr) => {
-                let (name, span) = (field.name, field.span());
-                self.errors
-                    .extend(check_name("value of `loop`", name, span, &LOOP_FIELDS));
+                let error = check_name("value of `loop`", field.name, field.span(), &LOOP_FIELDS);
+                self.errors.extend(error);
             }
             other => self.reject(other.span(), UNSUPPORTED),
         }

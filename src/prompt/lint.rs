@@ -389,15 +389,41 @@ fn unclosed_names(body: &str, names: &[&str]) -> Vec<Lookalike> {
     lookalikes
 }
 
+/// The declared names that are similar to the words of a body.
+struct SimilarNames<'b> {
+    /// The declared names.
+    names: &'b [&'b str],
+    /// The most similar name for each word so far, or `None` if there is none.
+    by_word: HashMap<&'b str, Option<&'b str>>,
+}
+
+impl<'b> SimilarNames<'b> {
+    /// Returns the declared name that is most similar to a word. Compares at most
+    /// [`MAX_CHECKED_WORDS`] words.
+    fn find(&mut self, word: &'b str) -> Option<&'b str> {
+        if let Some(known) = self.by_word.get(word) {
+            return *known;
+        }
+        if self.by_word.len() >= MAX_CHECKED_WORDS {
+            return None;
+        }
+        let similar = closest(word, self.names.iter().copied());
+        self.by_word.insert(word, similar);
+        similar
+    }
+}
+
 /// Finds names in delimiters that are not declared, in order.
 ///
 /// A name similar to a declared one is probably a misspelling, so every occurrence is reported,
 /// even in code. Any other name may be an argument that was never declared; only its first
 /// occurrence outside of code is reported.
-fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
+fn unknown_names<'b>(body: &'b str, names: &'b [&'b str], code: &Code) -> Vec<Lookalike> {
     let mut lookalikes = Vec::new();
-    // The declared name that is most similar to each word, or `None` if there is none.
-    let mut similar_names: HashMap<&str, Option<&str>> = HashMap::new();
+    let mut similar_names = SimilarNames {
+        names,
+        by_word: HashMap::new(),
+    };
     let mut undeclared_words = HashSet::new();
     for opened in opened_words(body) {
         let word = opened.word;
@@ -406,12 +432,7 @@ fn unknown_names(body: &str, names: &[&str], code: &Code) -> Vec<Lookalike> {
         }
         let close_start = body.len() - opened.after.len();
         let source = &body[opened.offset..close_start + opened.close.len()];
-        if similar_names.len() < MAX_CHECKED_WORDS {
-            similar_names
-                .entry(word)
-                .or_insert_with(|| closest(word, names.iter().copied()));
-        }
-        if let Some(Some(name)) = similar_names.get(word) {
+        if let Some(name) = similar_names.find(word) {
             lookalikes.push(Lookalike::new(name, opened.offset, source));
             continue;
         }

@@ -468,11 +468,20 @@ impl Prompt {
 
 /// Returns the names of the arguments, and `input` if `takes_input`.
 fn value_names(arguments: &[Argument], takes_input: bool) -> Vec<&str> {
+    if takes_input {
+        names_with_input(arguments)
+    } else {
+        arguments.iter().map(|argument| &*argument.name).collect()
+    }
+}
+
+/// Returns the names of the arguments and `input`, which may be one of them.
+pub(super) fn names_with_input(arguments: &[Argument]) -> Vec<&str> {
     let mut names = Vec::with_capacity(arguments.len() + 1);
     for argument in arguments {
         names.push(argument.name.as_str());
     }
-    if takes_input && !names.contains(&INPUT) {
+    if !names.contains(&INPUT) {
         names.push(INPUT);
     }
     names

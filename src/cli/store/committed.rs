@@ -130,25 +130,28 @@ const NEW_ID_FIELD: usize = 3;
 fn paths_in_log(log: impl BufRead, ids: &BTreeMap<&str, String>) -> io::Result<BTreeSet<String>> {
     let mut committed = BTreeSet::new();
     let mut parts = log.split(b'\0');
-    while let Some(part) = parts.next() {
-        let part = part?;
-        let part = String::from_utf8_lossy(&part);
+    while let Some(part) = next_text(&mut parts)? {
         let Some(change) = part.trim_start().strip_prefix(':') else {
             continue;
         };
-        let Some(path) = parts.next() else {
+        let Some(path) = next_text(&mut parts)? else {
             break;
         };
-        let path = path?;
-        let path = String::from_utf8_lossy(&path);
-        let mut fields = change.split(' ');
-        if let Some(id) = ids.get(&*path)
-            && fields.nth(NEW_ID_FIELD) == Some(id)
-        {
-            committed.insert(path.into_owned());
+        let new_id = change.split(' ').nth(NEW_ID_FIELD);
+        let wanted_id = ids.get(&*path).map(String::as_str);
+        if wanted_id.is_some() && wanted_id == new_id {
+            committed.insert(path);
         }
     }
     Ok(committed)
+}
+
+/// Returns the next part of the log as text.
+fn next_text(parts: &mut io::Split<impl BufRead>) -> io::Result<Option<String>> {
+    match parts.next() {
+        Some(part) => Ok(Some(String::from_utf8_lossy(&part?).into_owned())),
+        None => Ok(None),
+    }
 }
 
 /// Runs git in a folder whose repository may be hostile, and returns its output.

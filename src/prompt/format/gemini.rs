@@ -144,17 +144,18 @@ fn read_other_keys(source: &mut MarkdownSource, document: &Document<&str>, text:
                 position,
                 value: yaml::in_double_quotes(&value),
             });
-        } else if let Some(value) = item.as_str() {
-            let description = value.trim();
-            if !description.is_empty() {
-                source.frontmatter.description = Some(description.to_owned());
-            }
-        } else {
+            continue;
+        }
+        let Some(description) = item.as_str() else {
             source.warnings.push(Diagnostic::warning(
                 Some(position),
                 "`description` is not a string, and is ignored",
                 "write it in quotes",
             ));
+            continue;
+        };
+        if !description.trim().is_empty() {
+            source.frontmatter.description = Some(description.trim().to_owned());
         }
     }
 }

@@ -8,10 +8,11 @@ use super::super::resources::MAX_LISTED_DESCRIPTION;
 use super::parts::{FIRST_PART, select_list_part};
 use crate::agents::PartLimit;
 use crate::jsonrpc::{Json, Object, deserialize_count, read_object, write_object};
-use crate::library::{Selection, View};
-use crate::prompt::Diagnostic;
+use crate::library::{Found, Selection, View};
+use crate::prompt::{Diagnostic, Summary};
 use crate::wording::truncate_at_word;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -72,19 +73,24 @@ fn prompt_items(selection: &mut Selection, limit: usize) -> Items {
             items.omitted += 1;
             continue;
         }
-        let description = summary.description.as_deref().unwrap_or_default();
-        let mut description = truncate_at_word(description, MAX_LISTED_DESCRIPTION);
-        if !found.layer.list_label.is_empty() {
-            description.to_mut().insert_str(0, found.layer.list_label);
+        let description = labeled_description(found, &summary);
+        let mut members = vec![("name", &*found.name), ("description", &*description)];
+        if let Some(usage) = &summary.usage {
+            members.push(("usage", usage));
         }
-        let name = ("name", &*found.name);
-        let description = ("description", &*description);
-        match &summary.usage {
-            Some(usage) => items.push(&[name, description, ("usage", usage)]),
-            None => items.push(&[name, description]),
-        }
+        items.push(&members);
     }
     items
+}
+
+/// Returns the description of a prompt, shortened, after the label of its layer: `(team) …`.
+fn labeled_description<'s>(found: &Found, summary: &'s Summary) -> Cow<'s, str> {
+    let description = summary.description.as_deref().unwrap_or_default();
+    let shortened = truncate_at_word(description, MAX_LISTED_DESCRIPTION);
+    if found.layer.list_label.is_empty() {
+        return shortened;
+    }
+    format!("{}{shortened}", found.layer.list_label).into()
 }
 
 /// Returns at most `limit` problems as JSON objects, e.g.
