@@ -14,7 +14,7 @@ use crate::library::{
 use crate::prompt::{Diagnostic, FileSuffix, Format, Name};
 use crate::whole_file;
 use installed::{Installation, Plugin};
-use manifest::{Manifest, SKILL_FILE};
+use manifest::{Manifest, PromptPath, SKILL_FILE};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -150,12 +150,16 @@ impl PluginReader<'_> {
                 continue;
             };
             let problems = &mut self.prompts.problems;
-            for path in manifest.paths(subfolder, &self.plugin.folder, problems) {
+            for PromptPath { path, name } in
+                manifest.paths(subfolder, &self.plugin.folder, problems)
+            {
                 self.trace.record(&path);
                 if let Err(problem) = root.reach.check(&path) {
                     self.prompts.problems.push(problem.in_file(path));
                 } else if format.file_suffixes().all(FileSuffix::is_in_folder) {
                     self.add_skills(&path, format);
+                } else if let Some(name) = name {
+                    self.add_named_file(&path, &name, format);
                 } else {
                     self.add_commands(path, format);
                 }
@@ -225,15 +229,27 @@ impl PluginReader<'_> {
             Some(name) => name,
             None => self.plugin.name.clone(),
         };
-        let Ok(name) = Name::new(&format!("{}/{skill_name}", self.plugin.name)) else {
+        self.add_named_file(file, &skill_name, format);
+    }
+
+    /// Adds a prompt file as the prompt `name` of the plugin. Skips a file that is missing, which
+    /// is reported elsewhere, and a name that can't be typed.
+    fn add_named_file(&mut self, file: &Path, name: &str, format: &'static Format) {
+        let Ok(name) = Name::new(&format!("{}/{name}", self.plugin.name)) else {
             return;
         };
+        let Some(&kind) = format.files.first() else {
+            return;
+        };
+        if !file.is_file() {
+            return;
+        }
         let prompt_file = PromptFile {
             path: file.into(),
             kind,
             may_be_linked: true, // nobody has checked the path for symlinks
         };
-        let files = self.files_at(&self.plugin.folder, format);
+        let files = self.files_at(file.parent().unwrap_or(file), format);
         self.prompts.files.push(files.handle_for(name, prompt_file));
     }
 

@@ -5,6 +5,7 @@
 use super::installed::{Plugin, read_json, unusable_part};
 use crate::library::{Root, Trace};
 use crate::prompt::Diagnostic;
+use crate::wording::in_backticks;
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 
@@ -35,6 +36,20 @@ struct Declaration {
     file: PathBuf,
     /// Null if there is none.
     object: Value,
+}
+
+/// A file or folder that may contain prompts.
+#[derive(Debug)]
+pub(super) struct PromptPath {
+    pub(super) path: PathBuf,
+    /// The name of the command, if it isn't that of the file.
+    pub(super) name: Option<String>,
+}
+
+impl From<PathBuf> for PromptPath {
+    fn from(path: PathBuf) -> PromptPath {
+        PromptPath { path, name: None }
+    }
 }
 
 impl Manifest {
@@ -79,19 +94,19 @@ impl Manifest {
         subfolder: &str,
         plugin_folder: &Path,
         problems: &mut Vec<Diagnostic>,
-    ) -> Vec<PathBuf> {
+    ) -> Vec<PromptPath> {
         let usual_folder = plugin_folder.join(subfolder);
         let mut paths = self.listed_paths(subfolder, plugin_folder, problems);
         if paths.is_empty() {
             let lacks_skills = subfolder == "skills" && !usual_folder.is_dir();
             if lacks_skills && self.is_skill(plugin_folder) {
-                return vec![plugin_folder.to_owned()];
+                return vec![plugin_folder.to_owned().into()];
             }
-            return vec![usual_folder];
+            return vec![usual_folder.into()];
         }
         let is_list_complete = subfolder == "commands" || self.is_whole_marketplace;
         if !is_list_complete {
-            paths.push(usual_folder);
+            paths.push(usual_folder.into());
         }
         paths
     }
@@ -103,40 +118,86 @@ impl Manifest {
         is_of_claude_code && plugin_folder.join(SKILL_FILE).is_file()
     }
 
-    /// Returns the paths that are listed under a key: `"commands": "./a"` or
-    /// `"commands": ["./a", "./b.md"]`.
+    /// Returns the paths that are listed under a key: `"commands": "./a"`,
+    /// `"commands": ["./a", "./b.md"]` or `"commands": {"name": {"source": "./a.md"}}`.
     fn listed_paths(
         &self,
         key: &str,
         plugin_folder: &Path,
         problems: &mut Vec<Diagnostic>,
-    ) -> Vec<PathBuf> {
+    ) -> Vec<PromptPath> {
         let mut paths = Vec::new();
         for declaration in &self.declarations {
-            for value in listed_values(&declaration.object[key]) {
-                let Some(path) = path_inside(plugin_folder, value.as_str()) else {
-                    let message =
-                        format!("`{key}` lists {value}, which is not a path in the plugin");
-                    problems.push(unusable_part(&declaration.file, message));
+            for entry in listed_entries(&declaration.object[key]) {
+                let Some(path) = path_inside(plugin_folder, entry.path) else {
+                    problems.push(unusable_part(&declaration.file, entry.no_path_message(key)));
                     continue;
                 };
                 if !path.exists() {
-                    let message = format!("`{key}` lists {value}, which does not exist");
+                    let message = format!("`{key}` lists {}, which does not exist", entry.value);
                     problems.push(unusable_part(&declaration.file, message));
                 }
-                paths.push(path);
+                let name = entry.name.map(str::to_owned);
+                paths.push(PromptPath { path, name });
             }
         }
         paths
     }
 }
 
-/// Returns the values under a key: the elements of an array, or else the value itself. Null has none.
-fn listed_values(listed: &Value) -> &[Value] {
+/// An entry of a list of paths in a manifest.
+struct ListedEntry<'v> {
+    /// The name of the command, if the manifest gives it one.
+    name: Option<&'v str>,
+    /// The whole entry, for messages.
+    value: &'v Value,
+    /// The path as it is written, or `None` if the entry has none.
+    path: Option<&'v str>,
+}
+
+impl ListedEntry<'_> {
+    /// Returns the entry for an element of an array, or for a single value, which should be a path.
+    fn without_name(value: &Value) -> ListedEntry<'_> {
+        ListedEntry {
+            name: None,
+            value,
+            path: value.as_str(),
+        }
+    }
+
+    /// Returns the message for an entry under `key` that has no path in the plugin.
+    fn no_path_message(&self, key: &str) -> String {
+        match self.name {
+            Some(name) if self.path.is_none() => {
+                let name = in_backticks(name);
+                format!("`{key}` has no `source` for {name}, so the command is ignored")
+            }
+            _ => format!(
+                "`{key}` lists {}, which is not a path in the plugin",
+                self.value
+            ),
+        }
+    }
+}
+
+/// Returns the entries under a key: the elements of an array, the members of an object from names
+/// to `{"source": PATH}`, or else the value itself. Null has none.
+fn listed_entries(listed: &Value) -> Vec<ListedEntry<'_>> {
     match listed {
-        Value::Null => &[],
-        Value::Array(values) => values,
-        single => std::slice::from_ref(single),
+        Value::Null => Vec::new(),
+        Value::Array(values) => values.iter().map(ListedEntry::without_name).collect(),
+        Value::Object(commands) => {
+            let mut entries = Vec::new();
+            for (name, value) in commands {
+                entries.push(ListedEntry {
+                    name: Some(name),
+                    value,
+                    path: value["source"].as_str(),
+                });
+            }
+            entries
+        }
+        single => vec![ListedEntry::without_name(single)],
     }
 }
 

@@ -105,6 +105,11 @@ fn a_plugin_has_the_commands_and_skills_that_claude_code_offers() {
             nothing.clone(),
             "tool/c tool/m tool/s",
         ),
+        (
+            json!({"commands": {"three": {"source": "./more/m.md"}, "c": {"source": "./commands/c.md"}}}),
+            nothing.clone(),
+            "tool/c tool/s tool/three",
+        ),
         // The entry in the marketplace adds to the manifest or, if it is strict, replaces it.
         (
             json!({"skills": ["./x/a"]}),
@@ -322,8 +327,8 @@ fn a_file_of_plugins_that_cannot_be_used_is_named() {
         ),
         (
             manifest,
-            r#"{"commands": {"three": {"source": "./c.md"}}}"#,
-            "`commands` lists {\"three\":{\"source\":\"./c.md\"}}, which is not a path in the plugin",
+            r#"{"commands": {"three": {"content": "Do it."}}}"#,
+            "`commands` has no `source` for `three`, so the command is ignored",
         ),
         (
             marketplace,
