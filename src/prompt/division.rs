@@ -973,6 +973,12 @@ mod tests {
             "《x y》",
             "〝x y〞",
             "〝x y〟",
+            "“x y\"",
+            "\"x y”",
+            "‘x y'",
+            "'x y’",
+            "„x y\"",
+            "“x y“",
             "« x y »",
             "«\u{a0}x y\u{202f}»",
             "‹ x y ›",
@@ -984,8 +990,11 @@ mod tests {
             );
         }
         check("a! b", "b=‘it’s fine’ z", "[z][it’s fine]");
+        check("a! b", "b=‘it's fine' z", "[z][it's fine]");
         check("a! b", "b=“a \"b\" c” z", "[z][a \"b\" c]");
         check("a! b", "b=\"a “b” c\" z", "[z][a “b” c]");
+        check("a b", "a=“x y\" b=“z w”", "[x y][z w]");
+        check("a b", "a=\"x y” b=\"z w\"", "[x y][z w]");
         check("a b", "a=\"x y=\" b=z", "[x y=][z]");
         check("a! b", "b=“ x y ” z", "[z][ x y ]");
         check("a! b", "b=“x y”, z", "[z][x y,]");

@@ -76,6 +76,9 @@ const QUOTATION_MARKS: [(char, &[char]); 17] = [
     ('＂', &['＂']),
 ];
 
+/// Marks that people mix by mistake, as in `“x y"` and `"x y”`.
+const MIXED_MARKS: [&[char]; 2] = [&['"', '“', '”', '„', '‟'], &['\'', '‘', '’', '‚', '‛']];
+
 /// A text in quotation marks.
 struct QuotedGroup {
     /// The byte range of the text between the marks.
@@ -84,17 +87,44 @@ struct QuotedGroup {
     end: usize,
 }
 
-/// Returns the group in typographic quotation marks that starts at `start`, if there is one.
-/// [`QuoteFinder`] finds groups between straight quotes.
+/// Returns the group in typographic or mixed quotation marks that starts at `start`, if there is
+/// one. [`QuoteFinder`] finds groups between two equal straight quotes.
 fn typographic_group(text: &str, start: usize) -> Option<QuotedGroup> {
     let open = text[start..].chars().next()?;
-    let (_, closing_marks) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)?;
-    let end = end_before_next_value(text, start, open);
-    group_closed_by(&text[..end], start, closing_marks)
+    let limit = if matches!(open, '\'' | '"') {
+        end_before_straight_quote(text, start)?
+    } else {
+        end_before_next_value(text, start, open)
+    };
+    let candidate = &text[..limit];
+    if let Some((_, closing_marks)) = QUOTATION_MARKS.iter().find(|(mark, _)| *mark == open)
+        && let Some(group) = group_closed_by(candidate, start, closing_marks)
+    {
+        return Some(group);
+    }
+    let mixed_marks = MIXED_MARKS.iter().find(|marks| marks.contains(&open))?;
+    group_closed_by(candidate, start, mixed_marks)
+}
+
+/// Returns where the value after the straight quote at `start` ends at the latest: before the next
+/// such quote if that opens another value, as in `a="x y” b="z"`, or at the end of the text.
+///
+/// Returns `None` if the next such quote closes the value.
+fn end_before_straight_quote(text: &str, start: usize) -> Option<usize> {
+    let Some(next) = find_closing_quote(text, start) else {
+        return Some(text.len());
+    };
+    let is_followed_by_text =
+        text[next + 1..].starts_with(|character: char| !character.is_whitespace());
+    if text[..next].ends_with('=') && is_followed_by_text {
+        Some(next)
+    } else {
+        None
+    }
 }
 
 /// Returns where a value after the opening mark at `start` ends at the latest: before the same mark
-/// of another value, as in `a=“x b=“y z”`, or at the end of the text. The limit also keeps the time
+/// of another value, as in `a=“x y" b=“z”`, or at the end of the text. The limit also keeps the time
 /// for many unclosed values linear.
 fn end_before_next_value(text: &str, start: usize, open: char) -> usize {
     match text[start..].find(&format!("={open}")) {
@@ -110,7 +140,7 @@ fn group_closed_by(text: &str, start: usize, closing_marks: &[char]) -> Option<Q
     for (offset, mark) in text[inside_start..].match_indices(closing_marks) {
         let position = inside_start + offset;
         let end = position + mark.len();
-        let is_apostrophe = mark == "’" && is_between_letters(text, position..end);
+        let is_apostrophe = matches!(mark, "’" | "'") && is_between_letters(text, position..end);
         if !is_apostrophe {
             return Some(QuotedGroup {
                 inside: inside_start..position,
