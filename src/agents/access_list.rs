@@ -2,6 +2,7 @@
 
 use super::config_text::value_at;
 use super::registration::Registration;
+use crate::prompt::Kind;
 use crate::wording::{in_backticks, matches_pattern};
 use serde_json::Value;
 
@@ -24,6 +25,8 @@ pub(super) enum ItemNotation {
     Exact,
     /// With `*` for any text, e.g. `mcp__prompts__*`.
     Pattern,
+    /// As it is or with arguments, e.g. `expand_prompt(x)`.
+    Call,
 }
 
 /// Where an [`AccessList`] is.
@@ -43,6 +46,8 @@ pub(super) enum ListEffect {
     AllowsUnlessEmpty,
     /// The listed items are not offered.
     Denies,
+    /// The agent asks the user before each call of a listed item.
+    Asks,
 }
 
 /// Why a list keeps a tool from the model, and what to do about it.
@@ -106,13 +111,30 @@ impl AccessList {
                     fix: ADD_TO_LIST,
                 })
             }
-            ListEffect::Denies => {
-                let item = describe_item(listed_item?);
-                Some(ListProblem {
-                    message: format!("`{key}` lists {item}, so {title} {HIDES_TOOL}"),
-                    fix: "remove it from the list",
-                })
-            }
+            ListEffect::Denies | ListEffect::Asks => Some(ListProblem {
+                message: self.listed_message(&key, listed_item?, title),
+                fix: "remove it from the list",
+            }),
+        }
+    }
+
+    /// Returns the message that a list denies an item, or asks before each call of it.
+    fn listed_message(&self, key: &str, item: &Value, title: &str) -> String {
+        let item = describe_item(item);
+        let consequence = if self.effect == ListEffect::Asks {
+            "asks before each call of `expand_prompt`"
+        } else {
+            HIDES_TOOL
+        };
+        format!("`{key}` lists {item}, so {title} {consequence}")
+    }
+
+    /// Returns the kind of the problem: a list that asks is only a warning.
+    pub(super) fn problem_kind(&self) -> Kind {
+        if self.effect == ListEffect::Asks {
+            Kind::Warning
+        } else {
+            Kind::Invalid
         }
     }
 
@@ -131,6 +153,7 @@ impl ItemNotation {
         match self {
             ItemNotation::Exact => listed_text == text,
             ItemNotation::Pattern => matches_pattern(listed_text, text),
+            ItemNotation::Call => listed_text.split('(').next() == Some(text),
         }
     }
 }

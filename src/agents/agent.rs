@@ -606,7 +606,7 @@ impl<'a> Examined<'a> {
     /// Returns the problem if a list keeps `expand_prompt` of a server from the model.
     pub fn check_list(&self, list: &AccessList, server: &Registration) -> Option<Finding> {
         let title = self.agent.title;
-        match list.location {
+        let mut finding = match list.location {
             ListLocation::ServerEntry => {
                 let entry = Value::Object(server.entry.clone());
                 let ListProblem { message, fix } = list.problem_in(&entry, server, title)?;
@@ -616,7 +616,9 @@ impl<'a> Examined<'a> {
                 let ListProblem { message, fix } = list.problem_in(&file.value, server, title)?;
                 Some(self.settings_error(file, list.keys, message, fix))
             }),
-        }
+        }?;
+        finding.diagnostic.kind = list.problem_kind();
+        Some(finding)
     }
 
     /// Returns an error if the settings disable all hooks, i.e. set the dotted key, e.g.

@@ -2,9 +2,10 @@
 
 use super::access_list::{ADD_TO_LIST, AccessList, ItemNotation, ListEffect, not_listed_message};
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
-use super::environment::Scope;
+use super::environment::{Scope, System};
 use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
@@ -12,6 +13,8 @@ use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::{in_backticks, matches_pattern};
 use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
     name: "claude-code",
@@ -22,7 +25,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
             .folder_from_variable("CLAUDE_CONFIG_DIR")
             .or_else(|| system.join_home(".claude"))
     },
-    managed_settings: |system| vec![system.root.join(MANAGED_SETTINGS)],
+    managed_settings,
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::Strict),
         // `.claude.json` is in the home directory, next to the settings folder `~/.claude`. If
@@ -103,7 +106,12 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         }),
         ..Launch::BY_SDK
     },
-    checks: &[check_started, check_approval, check_allowed_servers],
+    checks: &[
+        check_started,
+        check_approval,
+        check_managed_servers,
+        check_allowed_servers,
+    ],
     access_lists: &[
         AccessList::in_settings(&["deniedMcpServers"], ListEffect::Denies, |server| {
             vec![name_item(server), command_item(server)]
@@ -111,6 +119,10 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         AccessList {
             notation: ItemNotation::Pattern,
             ..AccessList::in_settings(&["permissions", "deny"], ListEffect::Denies, tool_rules)
+        },
+        AccessList {
+            notation: ItemNotation::Pattern,
+            ..AccessList::in_settings(&["permissions", "ask"], ListEffect::Asks, tool_rules)
         },
     ],
     next_step: |installed| {
@@ -141,14 +153,32 @@ const BUILTIN_COMMANDS: &str = "
     update-config upgrade usage usage-credits use-case verify version vim voice web-setup
     wellbeing workflow-authoring workflows";
 
-/// The settings of an administrator, below the root of the file system.
-const MANAGED_SETTINGS: &str = if cfg!(target_os = "macos") {
-    "Library/Application Support/ClaudeCode/managed-settings.json"
+/// The folder of an administrator's settings, below the root of the file system.
+const MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/ClaudeCode"
 } else if cfg!(windows) {
-    "Program Files/ClaudeCode/managed-settings.json"
+    "Program Files/ClaudeCode"
 } else {
-    "etc/claude-code/managed-settings.json"
+    "etc/claude-code"
 };
+
+/// Returns the settings files of an administrator: those in `managed-settings.d`, of which the last
+/// by name takes precedence, and then `managed-settings.json`.
+fn managed_settings(system: &System) -> Vec<PathBuf> {
+    let folder = system.root.join(MANAGED_FOLDER);
+    let mut files = Vec::new();
+    let drop_ins = fs::read_dir(folder.join("managed-settings.d"));
+    for entry in drop_ins.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".json") && !name.starts_with('.') {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    files.reverse();
+    files.push(folder.join("managed-settings.json"));
+    files
+}
 
 /// Returns an error if an administrator lets only their own hooks run.
 fn check_managed_hooks_only(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
@@ -163,21 +193,35 @@ fn check_managed_hooks_only(examined: &Examined, hook: &RegisteredHook) -> Optio
     Some(examined.settings_error(file, &[key], message, "allow or add this hook"))
 }
 
+/// Returns an error if an administrator's `managed-mcp.json` doesn't contain a server. Claude Code
+/// then starts only the servers in that file.
+fn check_managed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let folder = examined.system.root.join(MANAGED_FOLDER);
+    let path = folder.join("managed-mcp.json");
+    let file = ConfigFile::read(&path, CLAUDE_CODE.config.syntax, Scope::User).ok()??;
+    if file.value["mcpServers"].get(&server.name).is_some() {
+        return None;
+    }
+    let message = format!(
+        "your administrator does not allow {} in Claude Code",
+        in_backticks(&server.name)
+    );
+    let fix = "ask your administrator to add it to this file";
+    Some(examined.error(message, fix).at_key(&file, &["mcpServers"]))
+}
+
 /// The key of the list of allowed servers in a settings file.
 const ALLOWED_SERVERS: &str = "allowedMcpServers";
 
 /// Returns an error if a server is on none of the lists of allowed servers. Claude Code joins the
-/// lists of all settings files.
+/// lists of all settings files, unless an administrator's `allowManagedMcpServersOnly` is true.
 fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
-    let mut first_file = None;
+    let files = files_with_allowed_servers(examined);
+    let first_file = files.first()?; // without any list, all servers are allowed
     let mut allowed = Vec::new();
-    for file in examined.settings() {
-        if let Some(list) = file.value[ALLOWED_SERVERS].as_array() {
-            first_file.get_or_insert(file);
-            allowed.extend(list);
-        }
+    for file in &files {
+        allowed.extend(file.value[ALLOWED_SERVERS].as_array().into_iter().flatten());
     }
-    let first_file = first_file?; // without any list, all servers are allowed
     // As soon as one command is allowed, a server that has a command needs that, not its name.
     let has_commands = allowed.iter().any(|item| item["serverCommand"].is_array());
     let wanted_item = if has_commands {
@@ -190,6 +234,24 @@ fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<F
     }
     let message = not_listed_message(ALLOWED_SERVERS, &wanted_item, CLAUDE_CODE.title);
     Some(examined.settings_error(first_file, &[ALLOWED_SERVERS], message, ADD_TO_LIST))
+}
+
+/// Returns the settings files with a list of allowed servers that counts: only an administrator's
+/// if one of them has `"allowManagedMcpServersOnly": true`, otherwise all.
+fn files_with_allowed_servers<'a>(examined: &Examined<'a>) -> Vec<&'a ConfigFile> {
+    let counts_only_managed = examined.settings().any(|file| {
+        examined.is_managed(&file.path) && file.value["allowManagedMcpServersOnly"] == true
+    });
+    let mut files = Vec::new();
+    for file in examined.settings() {
+        if counts_only_managed && !examined.is_managed(&file.path) {
+            continue;
+        }
+        if file.value[ALLOWED_SERVERS].is_array() {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// Returns the item that stands for a server in the lists of allowed and of denied servers.

@@ -2,6 +2,7 @@
 
 use super::access_list::{AccessList, ListEffect};
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
+use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, has_affixes};
 use super::environment::{Environment, Scope, System};
@@ -10,7 +11,7 @@ use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace, shared_skills};
 use super::registration::{Config, Registration};
 use crate::prompt::is_agentskills_name;
-use crate::wording::{path_in_backticks, with_commas};
+use crate::wording::{in_backticks, path_in_backticks, with_commas};
 use serde_json::{Value, json};
 
 pub(super) static CODEX: Agent = Agent {
@@ -51,6 +52,7 @@ pub(super) static CODEX: Agent = Agent {
             check_hook_trust,
             check_context_limit,
             check_hooks_in_two_files,
+            check_managed_hooks_only,
         ],
         ..Hook::DEFAULT
     }),
@@ -89,7 +91,7 @@ pub(super) static CODEX: Agent = Agent {
         environment,
         ..Launch::BY_SDK
     },
-    checks: &[check_project_trust],
+    checks: &[check_project_trust, check_allowed_servers],
     access_lists: &[
         AccessList::in_server_entry(&["enabled_tools"], ListEffect::Allows),
         AccessList::in_server_entry(&["disabled_tools"], ListEffect::Denies),
@@ -148,6 +150,49 @@ fn check_hooks_in_two_files(examined: &Examined, hook: &RegisteredHook) -> Optio
     );
     let fix = "move all hooks to one of the files";
     Some(examined.warning(message, fix))
+}
+
+/// The requirements of an administrator, below the root of the file system.
+const REQUIREMENTS: &str = if cfg!(windows) {
+    "ProgramData/OpenAI/Codex/requirements.toml"
+} else {
+    "etc/codex/requirements.toml"
+};
+
+/// Reads the requirements of an administrator, if there are any.
+fn read_requirements(system: &System) -> Option<ConfigFile> {
+    let path = system.root.join(REQUIREMENTS);
+    ConfigFile::read(&path, ConfigSyntax::Toml, Scope::User).ok()?
+}
+
+/// Returns an error if an administrator lets only their own hooks run.
+fn check_managed_hooks_only(examined: &Examined, _: &RegisteredHook) -> Option<Finding> {
+    let key = "allow_managed_hooks_only";
+    let file = read_requirements(examined.system)?;
+    if file.value[key] != true {
+        return None;
+    }
+    let message = format!("Codex runs only the hooks of your administrator: `{key}` is true");
+    let fix = "ask your administrator to allow or add this hook";
+    Some(examined.error(message, fix).at_key(&file, &[key]))
+}
+
+/// Returns an error if an administrator allows only certain servers, but not this one: it must have
+/// the same name and the same command.
+fn check_allowed_servers(examined: &Examined, server: &Registration) -> Option<Finding> {
+    let key = "mcp_servers";
+    let file = read_requirements(examined.system)?;
+    let allowed = file.value.get(key)?;
+    let command = server.command.as_deref()?; // `doctor` checks no server that has a URL
+    if allowed[&server.name]["identity"]["command"] == command {
+        return None;
+    }
+    let message = format!(
+        "your administrator does not allow {} with this command in Codex",
+        in_backticks(&server.name)
+    );
+    let fix = "ask your administrator to add it to this file";
+    Some(examined.error(message, fix).at_key(&file, &[key]))
 }
 
 /// Builds the same entry as `codex mcp add`, which omits empty `args`.

@@ -1,12 +1,12 @@
 //! Google's Gemini CLI, as observed in version 0.61.
 
-use super::access_list::{AccessList, ListEffect};
-use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages};
+use super::access_list::{AccessList, ItemNotation, ListEffect};
+use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, list_contains};
 use super::config_file::ConfigFile;
 use super::config_text::{ConfigSyntax, Entry, JsonSyntax};
 use super::drafts::{Drafts, PausesFor};
 use super::environment::Scope;
-use super::hook_line::NEVER_FAILS;
+use super::hook_line::{NEVER_FAILS, RegisteredHook};
 use super::limit::{PartLimit, Unit};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
@@ -23,6 +23,10 @@ pub(super) static GEMINI: Agent = Agent {
             .folder_from_variable("GEMINI_CLI_HOME")
             .or(system.home.clone())
             .map(|home| home.join(".gemini"))
+    },
+    managed_settings: |system| {
+        let moved = system.folder_from_variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH");
+        vec![moved.unwrap_or_else(|| system.root.join(SYSTEM_SETTINGS))]
     },
     config: Config {
         syntax: ConfigSyntax::Json(JsonSyntax::WithComments),
@@ -50,7 +54,10 @@ pub(super) static GEMINI: Agent = Agent {
         windows_prefix: "& ",
         windows_suffix: NEVER_FAILS, // PowerShell
         escapes_angle_brackets: true,
-        checks: &[|examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false)],
+        checks: &[
+            |examined, _| examined.hooks_disabled_if("hooksConfig.enabled", false),
+            check_hook_enabled,
+        ],
         ..Hook::DEFAULT
     }),
     // A result of more than 40,000 characters is saved to a file, and the model only gets its first
@@ -80,7 +87,11 @@ pub(super) static GEMINI: Agent = Agent {
             server_name,
         ),
         AccessList::in_settings(&["mcp", "excluded"], ListEffect::Denies, server_name),
-        AccessList::in_server_entry(&["includeTools"], ListEffect::Allows),
+        AccessList::in_settings(&["tools", "exclude"], ListEffect::Denies, tool_names),
+        AccessList {
+            notation: ItemNotation::Call,
+            ..AccessList::in_server_entry(&["includeTools"], ListEffect::Allows)
+        },
         AccessList::in_server_entry(&["excludeTools"], ListEffect::Denies),
     ],
     next_step: |installed| {
@@ -97,6 +108,38 @@ pub(super) static GEMINI: Agent = Agent {
 fn server_name(server: &Registration) -> Vec<Value> {
     vec![json!(server.name)]
 }
+
+/// Returns the items of `tools.exclude` that stand for `expand_prompt`.
+fn tool_names(server: &Registration) -> Vec<Value> {
+    let all_tools = format!("mcp_{}_", server.name);
+    vec![
+        json!("expand_prompt"),
+        json!(format!("{all_tools}expand_prompt")),
+        json!(format!("{all_tools}*")),
+        json!("mcp_*"),
+        json!("*"),
+    ]
+}
+
+/// Returns an error if the hook was disabled, by its name or command, with `/hooks`.
+fn check_hook_enabled(examined: &Examined, hook: &RegisteredHook) -> Option<Finding> {
+    let name = hook.entry["name"].as_str().unwrap_or(&hook.line);
+    let file = examined
+        .settings()
+        .find(|file| list_contains(&file.value["hooksConfig"]["disabled"], name))?;
+    let message = "`hooksConfig.disabled` lists the hook, so Gemini CLI does not run it";
+    let keys = ["hooksConfig", "disabled"];
+    Some(examined.settings_error(file, &keys, message.to_owned(), "remove it from the list"))
+}
+
+/// The settings of an administrator, below the root of the file system.
+const SYSTEM_SETTINGS: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/GeminiCli/settings.json"
+} else if cfg!(windows) {
+    "ProgramData/gemini-cli/settings.json"
+} else {
+    "etc/gemini-cli/settings.json"
+};
 
 /// Returns an error if the server was disabled with `gemini mcp disable`.
 fn check_enabled(examined: &Examined, server: &Registration) -> Option<Finding> {

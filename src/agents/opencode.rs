@@ -3,16 +3,18 @@
 mod menu_text;
 
 use super::agent::{Agent, Examined, Finding, Hook, Launch, MenuMessages, MenuTemplate};
-use super::config_text::{ConfigSyntax, Entry, Plugin};
+use super::config_file::ConfigFile;
+use super::config_text::{ConfigSyntax, Entry, Plugin, value_at};
 use super::drafts::Drafts;
 use super::environment::Scope;
+use super::files::AgentFiles;
 use super::hook_line::RegisteredHook;
 use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
 use crate::wording::{in_backticks, matches_pattern};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) static OPENCODE: Agent = Agent {
     name: "opencode",
@@ -115,31 +117,96 @@ pub(super) static OPENCODE: Agent = Agent {
     ..Agent::DEFAULT
 };
 
-/// Returns an error if a rule in `tools`, e.g. `"prompts*": false`, hides `expand_prompt`. The last
-/// rule that matches the tool decides, and the project's rules come after the user's.
+/// A rule that offers tools to the model or hides them, e.g. `"prompts*": false` in `tools` or
+/// `"prompts*": "deny"` in `permission`.
+struct ToolRule<'f> {
+    file: &'f ConfigFile,
+    /// The path of keys to the rule.
+    keys: Vec<&'f str>,
+    /// The tools to which the rule applies, e.g. `prompts*`.
+    pattern: &'f str,
+    action: &'f Value,
+}
+
+impl ToolRule<'_> {
+    fn hides_tools(&self) -> bool {
+        *self.action == false || *self.action == "deny" || *self.action == json!({"*": "deny"})
+    }
+}
+
+/// The built-in agents with which a user chats.
+const CHAT_AGENTS: [&str; 2] = ["build", "plan"];
+
+/// Returns an error if a rule hides `expand_prompt` in a chat. The last rule that matches the tool
+/// decides.
 fn check_tool_rules(examined: &Examined, server: &Registration) -> Option<Finding> {
     let tool = format!("{}_expand_prompt", server.name);
-    let configs = examined
-        .files
-        .configs(Scope::User)
-        .chain(examined.files.configs(Scope::Project));
-    let mut last_rule = None;
-    for file in configs.flatten() {
-        for (pattern, is_offered) in file.value["tools"].as_object().into_iter().flatten() {
-            if matches_pattern(pattern, &tool) {
-                last_rule = Some((file, pattern, is_offered));
-            }
+    for agent in CHAT_AGENTS {
+        let rules = rules_for_agent(examined.files, agent);
+        let Some(rule) = rules
+            .iter()
+            .rfind(|rule| matches_pattern(rule.pattern, &tool))
+        else {
+            continue;
+        };
+        if rule.hides_tools() {
+            let message = format!(
+                "{} is `{}`, so opencode does not offer `expand_prompt` to the model",
+                in_backticks(&rule.keys.join(".")),
+                rule.action
+            );
+            return Some(examined.settings_error(
+                rule.file,
+                &rule.keys,
+                message,
+                "remove this rule",
+            ));
         }
     }
-    let (file, pattern, is_offered) = last_rule?;
-    if *is_offered != false {
-        return None;
+    None
+}
+
+/// Returns all rules for the tools of an agent, in order of increasing precedence: those of the
+/// agent override those of all agents, `permission` overrides `tools`, and the project's rules
+/// override the user's.
+fn rules_for_agent<'f>(files: &'f AgentFiles, agent: &'f str) -> Vec<ToolRule<'f>> {
+    let mut rules = Vec::new();
+    rules.extend(rules_at(files, &["tools"]));
+    rules.extend(rules_at(files, &["permission"]));
+    rules.extend(rules_at(files, &["agent", agent, "tools"]));
+    rules.extend(rules_at(files, &["agent", agent, "permission"]));
+    rules
+}
+
+/// Returns the rules at a path of keys. A text such as `"permission": "deny"` is a rule for all
+/// tools.
+fn rules_at<'f>(files: &'f AgentFiles, keys: &[&'f str]) -> Vec<ToolRule<'f>> {
+    let mut rules = Vec::new();
+    let configs = files
+        .configs(Scope::User)
+        .chain(files.configs(Scope::Project));
+    for file in configs.flatten() {
+        let Some(section) = value_at(&file.value, keys) else {
+            continue;
+        };
+        if section.is_string() {
+            rules.push(ToolRule {
+                file,
+                keys: keys.to_vec(),
+                pattern: "*",
+                action: section,
+            });
+        }
+        for (pattern, action) in section.as_object().into_iter().flatten() {
+            rules.push(ToolRule {
+                file,
+                keys: [keys, &[pattern]].concat(),
+                pattern,
+                action,
+            });
+        }
     }
-    let message = format!(
-        "{} is `false`, so opencode does not offer `expand_prompt` to the model",
-        in_backticks(&format!("tools.{pattern}"))
-    );
-    Some(examined.settings_error(file, &["tools", pattern], message, "remove this rule"))
+    rules
 }
 
 /// The number of digits of a Unix timestamp in milliseconds, since the year 2001.

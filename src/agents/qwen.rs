@@ -22,6 +22,10 @@ pub(super) static QWEN: Agent = Agent {
             .folder_from_variable("QWEN_HOME")
             .or_else(|| system.join_home(".qwen"))
     },
+    managed_settings: |system| {
+        let moved = system.folder_from_variable("QWEN_CODE_SYSTEM_SETTINGS_PATH");
+        vec![moved.unwrap_or_else(|| system.root.join(SYSTEM_SETTINGS))]
+    },
     config: Config {
         project_files: &[".qwen/settings.json"],
         ..GEMINI.config
@@ -110,3 +114,12 @@ fn check_approval(examined: &Examined, server: &Registration) -> Option<Finding>
         "set `trust` to true. Don't, if the server runs with `--edit`",
     ))
 }
+
+/// The settings of an administrator, below the root of the file system.
+const SYSTEM_SETTINGS: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/QwenCode/settings.json"
+} else if cfg!(windows) {
+    "ProgramData/qwen-code/settings.json"
+} else {
+    "etc/qwen-code/settings.json"
+};

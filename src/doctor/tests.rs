@@ -273,6 +273,13 @@ fn settings_that_keep_the_prompts_from_the_model_are_reported() {
         (
             "claude-code",
             ".claude/settings.json",
+            json!({"permissions": {"allow": ["mcp__prompts"], "ask": ["mcp__prompts__*"]}}),
+            Severity::Warning,
+            "`permissions.ask` lists `mcp__prompts__*`, so Claude Code asks before each call",
+        ),
+        (
+            "claude-code",
+            ".claude/settings.json",
             json!({"disabledMcpServers": ["prompts"]}),
             Severity::Error,
             "`prompts` is disabled in this project",
@@ -347,6 +354,24 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
             GEMINI_ENTRY,
             r#""includeTools": ["expand_prompt"], "excludeTools": ["list_prompts"]"#,
             NOTHING,
+        ),
+        (
+            "gemini",
+            GEMINI_ENTRY,
+            r#""includeTools": ["expand_prompt(x)"]"#,
+            NOTHING,
+        ),
+        (
+            "gemini",
+            GEMINI,
+            r#""tools": {"exclude": ["mcp_prompts_expand_prompt"]}"#,
+            "`tools.exclude` lists `mcp_prompts_expand_prompt`",
+        ),
+        (
+            "gemini",
+            GEMINI,
+            r#""tools": {"exclude": ["x", "expand_prompt"]}"#,
+            "`tools.exclude` lists `expand_prompt`",
         ),
         (
             "codex",
@@ -444,6 +469,42 @@ fn a_list_that_keeps_the_tool_from_the_model_is_an_error_at_its_key() {
         (
             "opencode",
             OPENCODE,
+            r#""tools": {"prompts_expand_prompt": true}, "permission": {"*_expand_*": "deny"}"#,
+            "`permission.*_expand_*` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": "deny""#,
+            "`permission` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": {"prompts*": {"*": "deny"}}"#,
+            "`permission.prompts*` is",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""permission": {"*": "allow"}, "agent": {"build": {"permission": {"prompts*": "deny"}}}"#,
+            "`agent.build.permission.prompts*` is `\"deny\"`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""agent": {"plan": {"tools": {"prompts*": false}}}"#,
+            "`agent.plan.tools.prompts*` is `false`",
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            r#""agent": {"titles": {"tools": {"*": false}}, "build": {"permission": "allow"}}"#,
+            NOTHING,
+        ),
+        (
+            "opencode",
+            OPENCODE,
             r#""tools": {"*": false, "prompts_*": true, "prompt": false}"#,
             NOTHING,
         ),
@@ -492,42 +553,121 @@ const CLAUDE: (&str, &str) = (".claude/settings.json", "{MORE}");
 
 #[test]
 fn settings_of_an_administrator_override_the_user_s() {
-    let file = if cfg!(target_os = "macos") {
-        "root/Library/Application Support/ClaudeCode/managed-settings.json"
+    let folder = if cfg!(target_os = "macos") {
+        "root/Library/Application Support/ClaudeCode"
     } else if cfg!(windows) {
-        "root/Program Files/ClaudeCode/managed-settings.json"
+        "root/Program Files/ClaudeCode"
     } else {
-        "root/etc/claude-code/managed-settings.json"
+        "root/etc/claude-code"
     };
-    for (managed, message) in [
-        (r#"{"disableAllHooks": true}"#, "`disableAllHooks` is true"),
+    const NOTHING: &str = "administrator"; // the message of no finding contains this
+    let name = json!([{"serverName": "prompts"}]);
+    for (file, managed, message) in [
         (
+            "managed-settings.json",
+            r#"{"disableAllHooks": true}"#,
+            "`disableAllHooks` is true",
+        ),
+        (
+            "managed-settings.d/10.json",
             r#"{"allowManagedHooksOnly": true}"#,
             "Claude Code runs only the hooks of your administrator: `allowManagedHooksOnly` is true",
         ),
         (
+            "managed-settings.d/10.json",
             r#"{"deniedMcpServers": [{"serverName": "prompts"}]}"#,
             "`deniedMcpServers` lists",
         ),
         (
-            r#"{"allowedMcpServers": []}"#,
+            "managed-settings.json",
+            r#"{"allowedMcpServers": [], "allowManagedMcpServersOnly": true}"#,
             "`allowedMcpServers` does not list",
         ),
         (
+            "managed-settings.json",
             r#"{"permissions": {"deny": ["mcp__prompts__expand_prompt"]}}"#,
             "`permissions.deny` lists",
+        ),
+        (
+            "managed-mcp.json",
+            r#"{"mcpServers": {}}"#,
+            "your administrator does not allow `prompts` in Claude Code",
+        ),
+        // The user may add to the list of allowed servers.
+        (
+            "managed-settings.json",
+            r#"{"allowedMcpServers": []}"#,
+            NOTHING,
+        ),
+        (
+            "managed-settings.d/.x.json",
+            r#"{"allowManagedHooksOnly": true}"#,
+            NOTHING,
+        ),
+        (
+            "managed-mcp.json",
+            r#"{"mcpServers": {"prompts": {}}}"#,
+            NOTHING,
         ),
     ] {
         let home = Home::new();
         let servers = json!({"mcpServers": {"prompts": {"command": PROGRAM}}});
         home.write(".claude.json", servers);
         let mut settings = hooks("UserPromptSubmit", &format!("{PROGRAM} hook claude-code"));
+        settings["allowedMcpServers"] = name.clone();
         settings["disableAllHooks"] = json!(false);
         home.write(".claude/settings.json", settings);
-        let file = home.write(file, managed);
-        let error = home.finding("claude-code", Severity::Error, message);
-        let asks = error.fix.starts_with("ask your administrator to ");
-        assert!(asks && error.file.as_deref() == Some(&*file), "{error}");
+        let file = home.write(&format!("{folder}/{file}"), managed);
+        if message == NOTHING {
+            home.assert_not_reported("claude-code", message);
+            home.assert_not_reported("claude-code", "to the model");
+        } else {
+            let error = home.finding("claude-code", Severity::Error, message);
+            let asks = error.fix.starts_with("ask your administrator to ");
+            assert!(asks && error.file.as_deref() == Some(&*file), "{error}");
+        }
+    }
+    let mut home = Home::new();
+    let settings = home.write("system.json", r#"{"mcp": {"excluded": ["prompts"]}}"#);
+    let variable = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+    home.environment.set(variable, &settings);
+    home.register_with_gemini(json!({}));
+    let error = home.finding("gemini", Severity::Error, "`mcp.excluded` lists `prompts`");
+    assert_eq!(
+        error.fix,
+        "ask your administrator to remove it from the list"
+    );
+}
+
+#[test]
+fn requirements_of_an_administrator_limit_the_servers_and_hooks_of_codex() {
+    let file = if cfg!(windows) {
+        "root/ProgramData/OpenAI/Codex/requirements.toml"
+    } else {
+        "root/etc/codex/requirements.toml"
+    };
+    let not_allowed = "your administrator does not allow `prompts` with this command in Codex";
+    let server = |command: &str| format!("[mcp_servers.prompts.identity]\ncommand = '{command}'");
+    for (requirements, message) in [
+        (
+            "allow_managed_hooks_only = true".to_owned(),
+            "Codex runs only the hooks of your",
+        ),
+        ("[mcp_servers]".to_owned(), not_allowed),
+        (server("other"), not_allowed),
+        (server(PROGRAM), ""),
+    ] {
+        let home = Home::new();
+        home.register_with_codex(PROGRAM, "");
+        let hook = hooks("UserPromptSubmit", &format!("{PROGRAM} hook codex"));
+        home.write(".codex/hooks.json", hook);
+        let file = home.write(file, requirements);
+        if message.is_empty() {
+            home.assert_not_reported("codex", "administrator");
+        } else {
+            let error = home.finding("codex", Severity::Error, message);
+            assert_eq!(error.file.as_deref(), Some(&*file));
+        }
     }
 }
 
@@ -728,6 +868,14 @@ fn a_hook_that_its_agent_would_not_run_is_reported() {
             "hooksConfig",
             json!({"enabled": false}),
             "Gemini CLI runs no hooks: `hooksConfig.enabled` is false",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "BeforeAgent",
+            "hooksConfig",
+            json!({"disabled": [format!("{PROGRAM} hook gemini")]}),
+            "`hooksConfig.disabled` lists the hook",
         ),
         (
             "claude-code",
