@@ -35,7 +35,7 @@ impl ConfigSyntax {
         match self {
             ConfigSyntax::CopilotHooks => copilot_hooks::NEW_FILE,
             ConfigSyntax::Plugin(_) => "",
-            ConfigSyntax::Json(_) | ConfigSyntax::Toml => "{}",
+            ConfigSyntax::Json(_) | ConfigSyntax::Toml => "{}\n",
         }
     }
 

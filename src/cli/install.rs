@@ -25,6 +25,7 @@ use changes::{AgentSelection, ConfigChanges, UnchangedMessage};
 use clap::Args;
 use own_files::{Fate, OwnFiles};
 use program::{CopyChange, FirstOnPath, RegisteredProgram};
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -280,6 +281,30 @@ fn hint_at_next_steps(changes: &ConfigChanges, reporter: &Reporter) {
         let titles = join_words(&titles, "and");
         reporter.hint(&format!(
             "restart {titles}, and type `:research solid-state batteries`"
+        ));
+    }
+    if changes.menus.is_some() {
+        hint_at_menus(changes, reporter);
+    }
+}
+
+/// Tells the user how to open the menus that have the prompts now.
+fn hint_at_menus(changes: &ConfigChanges, reporter: &Reporter) {
+    let mut titles_by_sign: BTreeMap<char, Vec<&str>> = BTreeMap::new();
+    for change in changes.changed_agents() {
+        if let Some(menu) = &change.agent.menu {
+            let titles = titles_by_sign.entry(menu.sign).or_default();
+            titles.push(change.agent.title);
+        }
+    }
+    let mut signs = Vec::new();
+    for (sign, titles) in titles_by_sign {
+        signs.push(format!("`{sign}` in {}", join_words(&titles, "and")));
+    }
+    if !signs.is_empty() {
+        reporter.hint(&format!(
+            "to choose a prompt from the agent's menu, type {}",
+            signs.join(" or ")
         ));
     }
 }

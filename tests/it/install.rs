@@ -197,10 +197,11 @@ fn every_agent_gets_the_bare_program_in_its_scope_with_its_hook_and_the_next_ste
             let user = User::new();
             let line = [&["install", name, "--yes"], option.as_slice()].concat();
             let said = user.run(&line).stderr;
-            let last = said.lines().last().unwrap();
+            let next_step = said.lines().find(|line| line.starts_with("hint: restart "));
             assert!(
-                last.starts_with("hint: restart ")
-                    && last.ends_with(", and type `:research solid-state batteries`"),
+                next_step
+                    .unwrap()
+                    .ends_with(", and type `:research solid-state batteries`"),
                 "what to do next: {said}"
             );
             assert_contains(&said, "note: 1 agent, ");
@@ -294,9 +295,14 @@ fn another_settings_file_is_the_one_argument_that_is_registered() {
         entry("codex", &user.text(".codex/config.toml")),
         json!({"command": user.program, "args": ["--config", file]})
     );
+    let hooks = user.text(".codex/hooks.json");
+    assert_contains(
+        &hooks,
+        &format!("hook codex --config {}; exit 0", file.display()),
+    );
     assert!(
-        user.text(".codex/hooks.json")
-            .contains(&format!("hook codex --config {}; exit 0", file.display()))
+        hooks.ends_with("}\n"),
+        "a new file ends with a line: {hooks}"
     );
     let user = User::of(
         Client::new()

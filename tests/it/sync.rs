@@ -352,7 +352,9 @@ fn a_server_with_other_prompts_writes_no_entries() {
 #[test]
 fn install_fills_the_menu_and_uninstall_empties_it() {
     let user = user();
-    user.words("install codex vscode --yes");
+    let installed = user.words("install codex vscode --yes");
+    let hint = "hint: to choose a prompt from the agent's menu, type `$` in Codex\n";
+    assert_contains(&installed.stderr, hint);
     assert!(user.path(NOTES).exists());
     assert_contains(&user.text(CONFIG), "menus = [\"codex\"]\n");
     user.words("sync claude-code --yes");
