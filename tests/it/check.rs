@@ -11,15 +11,6 @@ fn damaged() -> Client {
             b"---\narguments: [topic]\n---\nOn {{topics}}\n",
         ),
         (
-            "brackets.md",
-            &[
-                b"---\ndescription: ",
-                "[".repeat(20_000).as_bytes(),
-                b"\n---\nB {{input}}\n",
-            ]
-            .concat(),
-        ),
-        (
             "colon.md",
             b"---\ndescription: Review: the code\n---\nB {{input}}\n",
         ),
