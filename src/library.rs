@@ -39,7 +39,7 @@ pub use source::{
 pub use view::{Library, Report, View};
 pub use write::diff::{DiffLine, Hunk, hunks, unified_diff};
 pub use write::edit::{CompletedWrite, CurrentPrompt, Editor, VersionText};
-pub use write::history::{DEFAULT_MAX_VERSIONS, Operation, Version};
+pub use write::history::{DEFAULT_MAX_VERSIONS, Operation, Version, current_version};
 pub(crate) use write::single_file::{create_prompt_file, delete_if_unchanged, path_of_new_prompt};
 
 // What sources (`src/sources`) need: the traits they implement, and helpers to read, cache and

@@ -1,9 +1,9 @@
 //! `prompt-expander diff`: shows what has changed in a prompt since an earlier version.
 
-use super::history::{current_revision, editor_for, revision};
+use super::history::{editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source_options::PromptSource;
-use crate::library::{VersionText, unified_diff};
+use crate::library::{VersionText, current_version, unified_diff};
 use crate::wording::{in_backticks, printable_text};
 use anstyle::Style;
 use clap::Args;
@@ -33,7 +33,7 @@ impl Diff {
         let editor = editor_for(&library, source, &self.name)?;
         let name = editor.resolve_name(&self.name)?;
         let versions = editor.history(&name)?;
-        let current = current_revision(&versions);
+        let current = current_version(&versions).map(|version| version.revision);
         let old = match &self.revision {
             Some(typed) => {
                 let revision = revision(&name, &versions, typed)?;

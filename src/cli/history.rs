@@ -75,13 +75,6 @@ pub(super) fn editor_for<'l>(
     Ok(own)
 }
 
-/// Returns the revision of the current version, or `None` if the prompt was deleted. `versions`
-/// must begin with the newest one.
-pub(super) fn current_revision(versions: &[Version]) -> Option<Revision> {
-    let newest = versions.first()?;
-    newest.is_current.then_some(newest.revision)
-}
-
 /// Returns the revision that the user identified by its first characters.
 ///
 /// # Errors

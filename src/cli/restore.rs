@@ -1,10 +1,10 @@
 //! `prompt-expander restore`: restores an earlier version of a prompt.
 
-use super::history::{current_revision, editor_for, revision};
+use super::history::{editor_for, revision};
 use super::output::{self, Reporter};
 use super::path;
 use super::source_options::PromptSource;
-use crate::library::{Authorship, Found, Library};
+use crate::library::{Authorship, Found, Library, current_version};
 use crate::prompt::{Name, Revision};
 use crate::wording::in_backticks;
 use anyhow::Context;
@@ -36,7 +36,7 @@ impl Restore {
         let editor = editor_for(&library, source, &self.name)?;
         let name = editor.resolve_name(&self.name)?;
         let versions = editor.history(&name)?;
-        let current = current_revision(&versions);
+        let current = current_version(&versions).map(|version| version.revision);
         let target = match &self.revision {
             Some(typed) => Some(revision(&name, &versions, typed)?),
             None => None,

@@ -2,7 +2,7 @@
 
 use super::output::{Reporter, full_path};
 use super::text_editor;
-use crate::library::{Authorship, Editor, unified_diff};
+use crate::library::{Authorship, Editor, current_version, unified_diff};
 use crate::prompt::{Diagnostic, Kind, Name, Revision};
 use crate::wording::{in_backticks, printable};
 use anyhow::bail;
@@ -97,7 +97,7 @@ fn changes_of_both(editor: &Editor<'_>, own: NewText<'_>, read: &str) -> String 
         .unwrap_or_default();
     let versions = editor.history(own.name).unwrap_or_default();
     let mut label = "as it is now".to_owned();
-    if let Some(version) = versions.iter().find(|version| version.is_current) {
+    if let Some(version) = current_version(&versions) {
         let author = version.author.as_deref().unwrap_or("somebody");
         let time = version.at.strftime("%Y-%m-%d %H:%M UTC");
         label = format!("{label}, written by {} at {time}", printable(author));

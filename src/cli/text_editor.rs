@@ -89,13 +89,13 @@ pub(super) fn open_with(command: &OsStr, file: &Path, fix: &str) -> anyhow::Resu
         anyhow!("the editor {name} {error}; {fix}")
     })?;
     let editor = in_backticks(&command.to_string_lossy());
-    let mut command = Command::new(program);
-    command
+    let mut process = Command::new(program);
+    process
         .args(&words[1..])
         .arg(file)
         .stdin(editor_input())
         .stdout(editor_output());
-    let status = wait_without_interrupts(&mut command)
+    let status = wait_without_interrupts(&mut process)
         .with_context(|| format!("the editor {editor} cannot be started"))?;
     ensure!(
         status.code() != Some(SHELL_NOT_FOUND),

@@ -189,13 +189,9 @@ impl Watch {
     /// Starts a watcher that uses system events or, if there are none, one that polls and a
     /// warning. Returns `None` if neither can be started.
     fn start_watcher(&mut self) -> Option<Box<dyn Watcher + Send>> {
-        let reason = if self.watched.is_on_network {
-            "some are on a network file system, or on one that is not known".to_owned()
-        } else {
-            match self.watch_with::<RecommendedWatcher>(Config::default()) {
-                Ok(watcher) => return Some(watcher),
-                Err(reason) => reason,
-            }
+        let reason = match self.watch_with_system_events() {
+            Ok(watcher) => return Some(watcher),
+            Err(reason) => reason,
         };
         if !self.has_warned {
             self.has_warned = true;
@@ -206,6 +202,18 @@ impl Watch {
         }
         self.watch_with::<PollWatcher>(Config::default().with_poll_interval(POLL_INTERVAL))
             .ok()
+    }
+
+    /// Starts a watcher that uses system events.
+    ///
+    /// # Errors
+    /// Fails if the system has no events for these paths. The error is a clause for a message.
+    fn watch_with_system_events(&self) -> Result<Box<dyn Watcher + Send>, String> {
+        if self.watched.is_on_network {
+            let reason = "some are on a network file system, or on one that is not known";
+            return Err(reason.to_owned());
+        }
+        self.watch_with::<RecommendedWatcher>(Config::default())
     }
 
     /// Starts a watcher of type `W` that sends a signal for each relevant event.

@@ -128,6 +128,17 @@ impl Version {
     }
 }
 
+/// Returns the version that the prompt's file contains, or `None` if the prompt was deleted.
+/// `versions` are sorted, newest first.
+pub fn current_version(versions: &[Version]) -> Option<&Version> {
+    let newest = versions.first()?;
+    if newest.is_current {
+        Some(newest)
+    } else {
+        None
+    }
+}
+
 /// Finds the newest version whose text has this revision. `versions` are sorted, newest first.
 pub(crate) fn find_version_of_text(versions: &[Version], revision: Revision) -> Option<&Version> {
     versions

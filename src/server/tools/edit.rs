@@ -123,25 +123,23 @@ fn prompt_history(
         Err(error) if error.kind == Kind::NotWritable && current.is_some() => Vec::new(),
         Err(error) => return Err(error),
     };
-    let (name, revision, current_file) = match current {
-        Some(current) => (
-            current.name.to_string(),
-            Some(current.revision),
-            Some(current.file),
-        ),
-        None => (command.to_owned(), None, None), // the prompt was deleted
-    };
-    let file = match arguments.revision {
-        Some(requested) => Some(editor.version(command, requested)?),
-        None => current_file,
-    };
-    Ok(PromptHistory {
+    let mut history = PromptHistory {
         warning: None,
-        command: name,
-        revision,
-        file,
+        command: command.to_owned(),
+        revision: None,
+        file: None,
         versions,
-    })
+    };
+    // There is none if the prompt was deleted.
+    if let Some(current) = current {
+        history.command = current.name.to_string();
+        history.revision = Some(current.revision);
+        history.file = Some(current.file);
+    }
+    if let Some(requested) = arguments.revision {
+        history.file = Some(editor.version(command, requested)?);
+    }
+    Ok(history)
 }
 
 impl EditArguments<'_> {

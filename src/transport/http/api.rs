@@ -13,7 +13,9 @@ use crate::agents::Agent;
 use crate::api::{self, CallRequest, HistoryResponse, Me};
 use crate::hook::Event;
 use crate::input;
-use crate::library::{Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, hunks};
+use crate::library::{
+    Authorship, CompletedWrite, Editor, HOW_TO_ALLOW_EDITS, Role, View, current_version, hunks,
+};
 use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::wording::or_list;
 use axum::body::{Body, Bytes};
@@ -605,26 +607,27 @@ fn get_history(request: &ApiRequest) -> JsonResult {
     let editor = request.editor()?;
     let members: EditMembers = request.query()?;
     let versions = editor.history(name)?;
-    let current = versions
-        .iter()
-        .find(|version| version.is_current)
-        .map(|version| version.revision);
-    let revision = members.revision.or(current); // `None` for a deleted prompt
-    let file = match revision {
-        Some(revision) => Some(editor.version(name, revision)?),
-        None => None,
+    let current = current_version(&versions).map(|version| version.revision);
+    let Some(revision) = members.revision.or(current) else {
+        // The prompt was deleted, and no version was asked for.
+        return to_json(&HistoryResponse {
+            revision: None,
+            file: None,
+            versions,
+            changes: None,
+        });
     };
-    let current_file = match current {
-        Some(current) if Some(current) != revision => Some(editor.version(name, current)?),
-        _ => None, // nothing to compare the file with
-    };
-    let changes = match (&current_file, &file) {
-        (Some(current_file), Some(file)) => Some(hunks(current_file, file)),
-        _ => None,
-    };
+    let file = editor.version(name, revision)?;
+    let mut current_file = None;
+    if let Some(current) = current
+        && current != revision
+    {
+        current_file = Some(editor.version(name, current)?);
+    }
+    let changes = current_file.as_ref().map(|current| hunks(current, &file));
     to_json(&HistoryResponse {
-        revision,
-        file: file.as_deref(),
+        revision: Some(revision),
+        file: Some(&file),
         versions,
         changes,
     })
