@@ -62,7 +62,11 @@ impl Mv {
         let from = found.location().path();
         let renamed = editor.rename(&found, &name)?;
         // A test file at the new name that was there before isn't worth mentioning.
-        let tests = editor.view().test_file(&renamed).filter(|_| had_tests);
+        let tests = if had_tests {
+            editor.view().test_file(&renamed)
+        } else {
+            None
+        };
         self.print(&from, &renamed.location().path(), tests, reporter)?;
         let problems = renamed.check();
         if !breaks_references {

@@ -114,23 +114,19 @@ impl AddToken {
                 "name": self.name, "token": token, "line": line.to_string()
             }));
         }
-        let lines;
-        let hash_place;
-        match &self.token_file {
+        let hash_place = match &self.token_file {
             Some(file) => {
-                lines = format!("{token}\n");
-                hash_place = format!("its hash is in {}", display_path(file));
+                output::print_verbatim(format!("{token}\n").as_bytes())?;
+                format!("in {}", display_path(file))
             }
             None => {
-                lines = format!("{token}\n{line}\n");
-                hash_place = "its hash is in the second line, which belongs into the file of `serve --token-file`"
-                    .to_owned();
+                output::print_verbatim(format!("{token}\n{line}\n").as_bytes())?;
+                "in the second line, which belongs into the file of `serve --token-file`".to_owned()
             }
-        }
-        output::print_verbatim(lines.as_bytes())?;
+        };
         output::print_unlabelled(&format!(
             "{} types: prompt-expander team join URL, and pastes this token, which is shown only once\n\
-             {hash_place}",
+             its hash is {hash_place}",
             self.name
         ));
         Ok(())
