@@ -1,4 +1,4 @@
-//! OpenAI's Codex, as observed in version 0.169.
+//! OpenAI's Codex, as observed in versions up to 0.171.
 
 use super::access_list::{AccessList, ListEffect};
 use super::agent::{Agent, Examined, Finding, Hook, Launch};
