@@ -26,7 +26,7 @@ mod usage_line;
 
 pub use counts::{PromptUses, UsageCounts};
 pub use log::UsageLog;
-pub use months::{KEPT_MONTHS, today};
+pub use months::{KEPT_DAYS, days_ago};
 pub use usage_line::Way;
 
 #[cfg(test)]
@@ -71,8 +71,9 @@ mod tests {
         ] {
             let counts = UsageCounts::read(log.path(), day(since)).unwrap();
             let last_day = last_day.map(day);
+            let found = found(name);
             assert_eq!(
-                counts.of(&found(name)),
+                counts.of(found.layer, name),
                 PromptUses { count, last_day },
                 "{name} {since}"
             );

@@ -25,6 +25,8 @@ _prompt_expander() {
         [[ $word != *[\ #]* ]] || printf -v word %q "$word"
         COMPREPLY[index]=$word
     done
+    # Prompts that are used often come first. bash before 4.4 sorts all by name.
+    [[ ! ${COMPREPLY-} ]] || compopt -o nosort 2> /dev/null
 }
 # With `default`, bash completes paths itself, because it quotes them.
 complete -o bashdefault -o default -F _prompt_expander prompt-expander

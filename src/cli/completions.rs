@@ -6,7 +6,6 @@
 use super::line::{command_first, command_position};
 use super::source_options::PromptSource;
 use super::{config, output};
-use crate::library::Library;
 use crate::prompt::{Argument, COLONS, spelling_starting_with};
 use clap::{Arg, ArgMatches, Args, Command, ValueHint};
 use clap_complete::aot::Shell;
@@ -237,12 +236,15 @@ fn words_of_call(line: &UnfinishedLine) -> Vec<&String> {
 }
 
 /// Completes the name of a prompt, in the spelling that the user has started: `git/c` to
-/// `git/commit`, and `:git:c` to `:git:commit`.
+/// `git/commit`, and `:git:c` to `:git:commit`. Prompts that are used often come first.
 fn complete_prompt(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate> {
     let beginning = unfinished.strip_prefix(COLONS).unwrap_or(unfinished);
     let colon = &unfinished[..unfinished.len() - beginning.len()]; // the one that was typed, if any
+    let source = source_of(line);
+    let mut prompts = source.library().view().list().found;
+    source.recent_uses().sort(&mut prompts);
     let mut candidates = Vec::new();
-    for found in library_of(line).view().list().found {
+    for found in prompts {
         let Some(name) = spelling_starting_with(&found.name, beginning) else {
             continue;
         };
@@ -264,7 +266,7 @@ fn complete_argument(
     prompt_name: &str,
     unfinished: &str,
 ) -> Vec<CompletionCandidate> {
-    let library = library_of(line);
+    let library = source_of(line).library();
     let Ok(found) = library.view().find(prompt_name) else {
         return Vec::new();
     };
@@ -317,7 +319,7 @@ fn candidate(word: String, description: Option<&str>) -> CompletionCandidate {
 /// Completes a tag with all tags of prompts, sorted and without duplicates.
 fn complete_tag(line: &UnfinishedLine, unfinished: &str) -> Vec<CompletionCandidate> {
     let mut tags = BTreeSet::new();
-    for found in library_of(line).view().list().found {
+    for found in source_of(line).library().view().list().found {
         if let Ok(prompt) = found.info().summary {
             tags.extend(prompt.tags.clone());
         }
@@ -336,12 +338,12 @@ fn is_special(character: char) -> bool {
     character.is_whitespace() || character.is_control() || SPECIAL.contains(character)
 }
 
-/// Returns the library for the options in an unfinished line and the settings file. Falls back to
-/// the defaults if the options aren't valid yet.
-fn library_of(line: &UnfinishedLine) -> Library {
+/// Returns the options in an unfinished line, and the settings file. Falls back to the defaults if
+/// the options aren't valid yet.
+fn source_of(line: &UnfinishedLine) -> PromptSource {
     let mut source = PromptSource::from_line(&line.matches).unwrap_or_default();
     config::load(&mut source);
-    source.library()
+    source
 }
 
 /// Parses an unfinished line, which begins with the name of the program. Ignores its errors, so

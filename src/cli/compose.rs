@@ -5,7 +5,7 @@
 //! `agents/drafts.rs` describes how each agent handles drafts.
 
 use super::output::Reporter;
-use super::pick::{self, Choice, Picked, Purpose};
+use super::pick::{self, Choice, Choices, Picked, Purpose};
 use super::source_options::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
@@ -123,7 +123,10 @@ impl Compose {
                 choice: pick::confirm(&view, expansion, purpose("", terminal_modes))?,
                 expanded: prompts,
             },
-            None => pick_prompt(&view, draft, terminal_modes, reporter)?,
+            None => {
+                let choices = Choices::new(&view, &source.recent_uses());
+                pick_prompt(&view, choices, draft, terminal_modes, reporter)?
+            }
         };
         match picked.choice {
             // `Copy` doesn't occur with a draft.
@@ -253,6 +256,7 @@ fn purpose(text: &str, terminal_modes: &'static str) -> Purpose {
 /// command, starts with a search for that command, and the rest of the draft is the input.
 fn pick_prompt(
     view: &View,
+    choices: Choices,
     draft: &str,
     terminal_modes: &'static str,
     reporter: &Reporter,
@@ -267,7 +271,7 @@ fn pick_prompt(
         input = text.trim_start();
     }
     pick::choose(
-        view,
+        choices,
         query,
         purpose(input, terminal_modes),
         &|found, request| {

@@ -2,13 +2,16 @@
 //! in. `explain/report.rs` formats the explanation for people.
 
 mod report;
+mod uses_so_far;
 
 use super::call::{CallArgs, Prepared};
 use super::output::{self, Reporter};
 use super::source_options::PromptSource;
-use crate::api;
+use crate::api::{self, Explanation};
 use clap::Args;
 use report::page;
+use serde::Serialize;
+use uses_so_far::UsesSoFar;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -33,10 +36,23 @@ impl Explain {
             .prepare(&source.library_with_warnings(reporter), reporter)?;
         let explanation =
             api::explain(&view, &found, &call).map_err(reporter.prompt_error(&view, "expand"))?;
+        let uses = match explanation.layer {
+            Some(layer) => UsesSoFar::read(source, layer, &found.name),
+            None => None, // only a file
+        };
         if self.json {
-            return output::print_json(&explanation);
+            return output::print_json(&ExplanationWithUses { explanation, uses });
         }
         let columns = output::terminal_width().unwrap_or(usize::MAX); // in a pipe, wraps nothing
-        output::print(&page(&explanation, columns))
+        output::print(&page(&explanation, uses.as_ref(), columns))
     }
+}
+
+/// An explanation as JSON.
+#[derive(Serialize)]
+struct ExplanationWithUses {
+    #[serde(flatten)]
+    explanation: Explanation,
+    #[serde(flatten)]
+    uses: Option<UsesSoFar>,
 }

@@ -1,15 +1,19 @@
 //! `prompt-expander list`: lists prompts as a table for people, or as lines or JSON for scripts.
 
+mod listed_uses;
+
 use super::output::{
     self, FAINT, LabeledRow, NAME, Progress, Reporter, Styled, WARNING, one_line, styled,
 };
-use super::source_options::PromptSource;
+use super::source_options::{PromptSource, RECENT_DAYS};
 use crate::api::{self, BUILT_IN, ListFilter, ListRow};
-use crate::library::Library;
+use crate::library::{Found, Library};
 use crate::prompt::Diagnostic;
+use crate::usage::PromptUses;
 use crate::wording::printable_text;
 use anstyle::Style;
 use clap::Args;
+use listed_uses::{ListedUses, describe, parse_days};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,6 +24,8 @@ Examples:
   prompt-expander list :re             prompts whose names begin with `re`
   prompt-expander list --tag work      prompts with this tag
   prompt-expander list --mine --long   your own prompts, with their files
+  prompt-expander list --by-use        the prompts that you use most come first
+  prompt-expander list --unused 90d    prompts that you have not used for 90 days
   prompt-expander list | cut -f 1      only the names";
 
 /// The layers in the order in which they are listed, and their headings.
@@ -47,6 +53,15 @@ pub(super) struct List {
     /// List only prompts that are not built in
     #[arg(long)]
     mine: bool,
+    /// List the prompts that were used most in the last 90 days first, with their uses
+    ///
+    /// Shows how often each prompt was used, and when it was last used. In a pipe, these are two
+    /// columns after the usage.
+    #[arg(long, conflicts_with = "unused")]
+    by_use: bool,
+    /// List only prompts that were not used in this many days, such as `90d`
+    #[arg(long, value_name = "DAYS", value_parser = parse_days)]
+    unused: Option<i32>,
     /// Also show the file of each prompt
     #[arg(long, short)]
     long: bool,
@@ -68,8 +83,16 @@ impl List {
         let view = library.view();
         let progress = Progress::start("reading prompts", "Nothing was changed.");
         let mut list = api::list(&view, &self.filter());
+        let uses = self.read_uses(source)?;
+        if let Some(uses) = &uses {
+            self.apply_uses(uses, &mut list.found);
+        }
         if self.json {
-            let json = String::from_utf8(api::list_json(&mut list)?)?;
+            let json = match &uses {
+                Some(uses) => uses.list_json(&mut list)?,
+                None => api::list_json(&mut list)?,
+            };
+            let json = String::from_utf8(json)?;
             drop(progress);
             return output::print_json(&RawValue::from_string(json)?);
         }
@@ -79,21 +102,49 @@ impl List {
             .collect();
         drop(progress); // erases its line before the list is printed
         let problems = list.problems;
+        let shown_uses = uses.as_ref().filter(|_| self.by_use);
         match output::terminal_width() {
             None => {
-                output::print_verbatim(self.lines(&prompts).as_bytes())?;
+                output::print_verbatim(self.lines(&prompts, shown_uses).as_bytes())?;
                 reporter.warn_all(&problems);
             }
-            Some(columns) => output::print(&self.page(&prompts, &problems, columns))?,
+            Some(columns) => {
+                let page = match shown_uses {
+                    Some(uses) => self.page_by_use(&prompts, uses, columns),
+                    None => self.page(&prompts, columns),
+                };
+                output::print(&with_problems(page, &problems, columns))?;
+            }
         }
         #[cfg(feature = "openapi")]
         note_absent_team(source, reporter);
         if prompts.is_empty() && problems.is_empty() {
             self.warn_of_empty_list(source, &library, reporter);
         }
+        reporter.note_if_any(uses.and_then(|uses| uses.note()));
         reporter.note_if_any(view.untrusted_hint());
         reporter.note_if_any(view.changed_hint());
         Ok(())
+    }
+
+    /// Reads the uses in the period that the options name. Returns `None` if they name none.
+    fn read_uses(&self, source: &PromptSource) -> anyhow::Result<Option<ListedUses>> {
+        if self.by_use {
+            return ListedUses::read(source, RECENT_DAYS).map(Some);
+        }
+        match self.unused {
+            Some(days) => ListedUses::read(source, days).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Sorts the prompts by their uses or, with `--unused`, removes those that were used.
+    fn apply_uses(&self, uses: &ListedUses, prompts: &mut Vec<Found>) {
+        if self.by_use {
+            uses.sort(prompts);
+        } else {
+            prompts.retain(|found| uses.is_unused(found));
+        }
     }
 
     fn filter(&self) -> ListFilter {
@@ -109,7 +160,7 @@ impl List {
     fn warn_of_empty_list(&self, source: &PromptSource, library: &Library, reporter: &Reporter) {
         let of_own = if self.mine { " of your own" } else { "" };
         let filter = self.filter();
-        if filter.query.is_some() || filter.tag.is_some() {
+        if filter.query.is_some() || filter.tag.is_some() || self.unused.is_some() {
             reporter.warn(&format!(
                 "no prompt{of_own} matches; `prompt-expander list` shows all"
             ));
@@ -125,8 +176,9 @@ impl List {
     }
 
     /// Formats the prompts for scripts: one line each, with the tab-separated name, description,
-    /// layer, tags, usage and, with `--long`, the file.
-    fn lines(&self, prompts: &[ListRow]) -> String {
+    /// layer, tags, usage, with `--by-use` the number of uses and the day of the last one, and with
+    /// `--long` the file.
+    fn lines(&self, prompts: &[ListRow], uses: Option<&ListedUses>) -> String {
         let mut text = String::new();
         for prompt in prompts {
             let tags: Vec<String> = prompt.tags.iter().map(|tag| one_line(tag)).collect();
@@ -139,6 +191,11 @@ impl List {
                 tags.join(","),
                 one_line(prompt.usage.as_deref().unwrap_or_default())
             );
+            if let Some(uses) = uses {
+                let PromptUses { count, last_day } = uses.of(prompt);
+                let last_day = last_day.map(|day| day.to_string());
+                text += &format!("\t{count}\t{}", last_day.unwrap_or_default());
+            }
             if self.long {
                 text.push('\t');
                 text += &output::display_path(Path::new(&prompt.source));
@@ -148,9 +205,24 @@ impl List {
         text
     }
 
+    /// Formats the prompts for people: in one group, each with its uses.
+    fn page_by_use(&self, prompts: &[ListRow], uses: &ListedUses, columns: usize) -> Styled {
+        let mut rows = Vec::new();
+        for prompt in prompts {
+            let mut row = self.row(prompt);
+            row.texts.insert(0, (NAME, describe(uses.of(prompt))));
+            rows.push(row);
+        }
+        let mut page = Styled::default();
+        if !rows.is_empty() {
+            page.push(format!("{}\n", uses.heading()));
+            page.append(output::in_columns(&rows, columns));
+        }
+        page
+    }
+
     /// Formats the prompts for people: grouped by layer, and within a layer by pack and format.
-    /// Adds the problems at the end.
-    fn page(&self, prompts: &[ListRow], problems: &[Diagnostic], columns: usize) -> Styled {
+    fn page(&self, prompts: &[ListRow], columns: usize) -> Styled {
         let mut page = Styled::default();
         for (layer, heading) in HEADINGS {
             let mut groups: BTreeMap<String, Vec<LabeledRow>> = BTreeMap::new();
@@ -165,12 +237,6 @@ impl List {
                 page.push(format!("{gap}{heading}{group}\n"));
                 page.append(output::in_columns(&rows, columns));
             }
-        }
-        if !prompts.is_empty() && !problems.is_empty() {
-            page.push("\n");
-        }
-        for problem in problems {
-            page.append(problem_line(problem, columns));
         }
         page
     }
@@ -199,6 +265,17 @@ impl List {
             ],
         }
     }
+}
+
+/// Returns a page with the problems at its end.
+fn with_problems(mut page: Styled, problems: &[Diagnostic], columns: usize) -> Styled {
+    if !page.is_empty() && !problems.is_empty() {
+        page.push("\n");
+    }
+    for problem in problems {
+        page.append(problem_line(problem, columns));
+    }
+    page
 }
 
 /// If the team's server doesn't answer, prints a note that says how old its prompts are.

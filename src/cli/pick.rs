@@ -12,6 +12,7 @@ mod state;
 #[cfg_attr(windows, path = "pick/console.rs")]
 mod terminal;
 
+pub(super) use choices::Choices;
 pub(super) use state::{Choice, Expander, Picked, Purpose};
 #[cfg(feature = "openapi")]
 pub(super) use terminal::ask_for_secret;
@@ -24,8 +25,8 @@ use super::{call, clipboard, text_editor};
 use crate::api::{self, CallRequest, ExpandedPrompt};
 use crate::library::{Found, View};
 use crate::prompt::Call;
+use crate::usage::UsageCounts;
 use anyhow::{Context, bail};
-use choices::Choices;
 use clap::Args;
 use state::{Chosen, Effect, State, Step};
 use std::io;
@@ -72,7 +73,8 @@ impl Pick {
         } else {
             &expand
         };
-        let Picked { choice, expanded } = choose(&view, &query, purpose, expander, reporter)?;
+        let choices = Choices::new(&view, &source.recent_uses());
+        let Picked { choice, expanded } = choose(choices, &query, purpose, expander, reporter)?;
         match choice {
             // `choose` itself handles `Edit`, and `EditDraft` only occurs with a draft.
             Choice::Nothing | Choice::Edit(_) | Choice::EditDraft => return Ok(ExitCode::FAILURE),
@@ -123,14 +125,14 @@ fn command_to_type(found: &Found, request: &CallRequest) -> Result<ExpandedPromp
 /// # Errors
 /// Fails if the terminal can't be used.
 pub(super) fn choose(
-    view: &View,
+    choices: Choices,
     query: &str,
     purpose: Purpose,
     expander: Expander<'_>,
     reporter: &Reporter,
 ) -> anyhow::Result<Picked> {
     let is_draft = purpose.is_draft;
-    let mut state = State::new(Choices::new(view), query, purpose);
+    let mut state = State::new(choices, query, purpose);
     let mut expanded = Vec::new();
     loop {
         let picked = read_choice(&mut state, expander).context("the terminal cannot be used")?;
@@ -199,7 +201,8 @@ pub(super) fn confirm(
     expanded: ExpandedPrompt,
     purpose: Purpose,
 ) -> anyhow::Result<Choice> {
-    let mut state = State::new(Choices::new(view), "", purpose).with_expansion(expanded);
+    let choices = Choices::new(view, &UsageCounts::default());
+    let mut state = State::new(choices, "", purpose).with_expansion(expanded);
     let picked = read_choice(&mut state, &expand).context("the terminal cannot be used")?;
     Ok(picked.choice)
 }

@@ -18,12 +18,15 @@ use crate::sources::Postgres;
 #[cfg(feature = "openapi")]
 use crate::sources::Team;
 use crate::sources::{Project, SettingsProblems, Trust};
-use crate::usage::{UsageLog, Way};
+use crate::usage::{UsageCounts, UsageLog, Way, days_ago};
 use anyhow::bail;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
+
+/// The number of days whose uses decide which prompts are listed and offered first.
+pub(super) const RECENT_DAYS: i32 = 90;
 
 // All options that select prompts. These types have no doc comments, because clap would print them.
 #[derive(Debug, Default, Args)]
@@ -412,6 +415,15 @@ impl PromptSource {
                 log.count(found, Way::CommandLine);
             }
         }
+    }
+
+    /// Returns how often prompts were used in the last 90 days, to offer the most used ones first.
+    /// Returns no uses if they are not counted or can't be read.
+    pub(super) fn recent_uses(&self) -> UsageCounts {
+        let Some(log) = self.usage_log() else {
+            return UsageCounts::default();
+        };
+        UsageCounts::read(log.folder(), days_ago(RECENT_DAYS)).unwrap_or_default()
     }
 
     /// Returns the folder for new prompts, which may not exist yet.

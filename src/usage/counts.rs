@@ -2,8 +2,10 @@
 
 use super::months::first_day_in;
 use super::usage_line::{UsedPrompt, parse_line, prompt_key};
-use crate::library::Found;
+use crate::library::{Found, Layer};
 use jiff::civil::Date;
+use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,11 +21,12 @@ pub struct UsageCounts {
 }
 
 /// The uses of one prompt in a period.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PromptUses {
     /// How often it was used.
-    pub count: u64,
+    pub count: usize,
     /// The day of the last use, or `None` if there was no use.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_day: Option<Date>,
 }
 
@@ -71,9 +74,15 @@ impl UsageCounts {
     }
 
     /// Returns the uses of a prompt in the period.
-    pub fn of(&self, found: &Found) -> PromptUses {
-        let uses = self.by_prompt.get(&prompt_key(found));
+    pub fn of(&self, layer: Layer, name: &str) -> PromptUses {
+        let uses = self.by_prompt.get(&prompt_key(layer, name));
         uses.copied().unwrap_or_default()
+    }
+
+    /// Sorts prompts by how often they were used in the period, the most used first. Prompts that
+    /// were used equally often keep their order.
+    pub fn sort(&self, prompts: &mut [Found]) {
+        prompts.sort_by_cached_key(|found| Reverse(self.of(found.layer, &found.name).count));
     }
 
     /// Returns the first day of which a use is kept, even if it is before the period.

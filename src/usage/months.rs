@@ -5,13 +5,22 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 /// How many months are kept besides the current one.
-pub const KEPT_MONTHS: i32 = 13;
+pub(super) const KEPT_MONTHS: i32 = 13;
+
+/// How many days ago a use can be and still be kept, whichever months these are: 13 months have at
+/// least 393 days.
+pub const KEPT_DAYS: i32 = 393;
 
 /// The end of the names of files.
 const SUFFIX: &str = ".log";
 
+/// Returns the day that was so many days ago, in UTC.
+pub fn days_ago(days: i32) -> Date {
+    today().saturating_sub(days.days())
+}
+
 /// Returns the current day in UTC.
-pub fn today() -> Date {
+pub(super) fn today() -> Date {
     TimeZone::UTC.to_datetime(Timestamp::now()).date()
 }
 

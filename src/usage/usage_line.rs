@@ -1,6 +1,6 @@
 //! The lines of the files.
 
-use crate::library::Found;
+use crate::library::{Found, Layer};
 use jiff::civil::Date;
 
 /// The way in which a person or an agent got an expansion.
@@ -33,13 +33,18 @@ impl Way {
 
 /// Returns the line for a use of a prompt, which begins with its line break.
 pub(super) fn usage_line(today: Date, found: &Found, way: Way) -> String {
-    format!("\n{} {} {}", today.day(), prompt_key(found), way.name())
+    format!(
+        "\n{} {} {}",
+        today.day(),
+        prompt_key(found.layer, &found.name),
+        way.name()
+    )
 }
 
 /// Returns how lines name a prompt: by its layer and its name, so that the `review` of a project
 /// doesn't count as the user's own `review`.
-pub(super) fn prompt_key(found: &Found) -> String {
-    format!("{} {}", found.layer.name, found.name)
+pub(super) fn prompt_key(layer: Layer, name: &str) -> String {
+    format!("{} {name}", layer.name)
 }
 
 /// What a line says.

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 /// What an interactive bash reads first.
 #[cfg(target_os = "linux")]
-const BASH: &str =
+pub(crate) const BASH: &str =
     "eval \"$(prompt-expander completions bash)\"\nshow() { printf '%s|' \"$@\" > shown; }\n";
 
 /// What is offered for the last of these words, as the script of a shell asks for it.
-fn offered(client: &Client, shell: &str, words: &[&str]) -> String {
+pub(crate) fn offered(client: &Client, shell: &str, words: &[&str]) -> String {
     let mut asked = client.command();
     asked
         .env("PROMPT_EXPANDER_COMPLETE", shell)
@@ -120,7 +120,7 @@ const LINES: [(&str, &[&str]); 11] = [
 /// Checks lines such as [`LINES`] in a shell that is started with this command.
 #[cfg(target_os = "linux")]
 #[track_caller]
-fn completes(client: &Client, start: &str, lines: &[(&str, &[&str])]) {
+pub(crate) fn completes(client: &Client, start: &str, lines: &[(&str, &[&str])]) {
     for (line, want) in lines {
         // The words go into a file, because the shell draws on the screen. `\x01` moves to the
         // beginning of the line.

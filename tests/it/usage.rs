@@ -1,7 +1,9 @@
 //! Counts of uses: what is counted, what is not, and how the counts are shown.
 
-use crate::client::{Client, LEGACY, assert_contains};
-use crate::terminal::Typing;
+use crate::client::{Client, LEGACY, assert_contains, names};
+use crate::completions::{BASH, completes, offered};
+use crate::terminal::{Typing, ran};
+use prompt_expander::usage::days_ago;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -279,4 +281,162 @@ fn processes_that_count_at_the_same_time_lose_nothing() {
     }
     let want = vec!["user review command-line"; ROUNDS * PROCESSES];
     assert_eq!(take_lines(&client), want);
+}
+
+/// Adds uses of a prompt of the user to the counts, so many days ago. Returns that day.
+fn add_uses(client: &Client, days: i32, name: &str, times: usize) -> String {
+    let date = days_ago(days).to_string();
+    let (month, day) = date.rsplit_once('-').unwrap();
+    let file = format!("{USAGE}/{month}.log");
+    let old = fs::read_to_string(client.path(&file)).unwrap_or_default();
+    let new = format!("\n{day} user {name} hook").repeat(times);
+    client.put(file, old + &new);
+    date
+}
+
+/// A client with uses in the last 90 days, and of one prompt before.
+fn client_with_uses() -> Client {
+    let client = client();
+    add_uses(&client, 100, "level", 9);
+    add_uses(&client, 2, "review", 2);
+    add_uses(&client, 10, "git/commit", 3);
+    client
+}
+
+#[test]
+fn list_by_use_begins_with_what_was_used_most_in_90_days() {
+    let client = client_with_uses();
+    let [two, ten] = [2, 10].map(|days| days_ago(days).to_string());
+    let want = format!(
+        "git/commit\tCommit.\tuser\t\t\t3\t{ten}\nreview\tReview {{{{input}}}}.\tuser\t\t\t2\t{two}\n\
+         level\t{{{{level}}}}\tuser\t\t:level level=…\t0\t\nwith space\tSpaces.\tuser\t\t\t0\t\n"
+    );
+    client.words("list --mine --by-use").printed(&want);
+    let list = client.words("list --mine --by-use --json").json();
+    assert_eq!(
+        names(&list["prompts"]),
+        "git/commit review level with space"
+    );
+    assert_eq!(
+        list["prompts"][0]["uses"],
+        json!({"count": 3, "last_day": ten})
+    );
+    assert_eq!(list["prompts"][3]["uses"], json!({"count": 0}));
+    assert_eq!(list["since"], json!(days_ago(90)));
+    assert_eq!(list["counting_began"], json!(days_ago(100)));
+    if let Some(page) = ran(
+        &client,
+        80,
+        "list --mine --by-use",
+        &[("NO_COLOR", "1")],
+        "",
+    ) {
+        let want = format!(
+            "Prompts by their uses since {}\n  :git/commit  3 times, last on {ten}\n               Commit.\n  :review      2 times",
+            days_ago(90)
+        );
+        assert!(page.starts_with(&want), "{page}");
+    }
+}
+
+#[test]
+fn list_unused_has_the_prompts_without_a_use_in_so_many_days() {
+    let client = client_with_uses();
+    for (days, want) in [
+        ("1d", "git/commit level review with space"),
+        ("90d", "level with space"),
+        ("101d", "with space"),
+    ] {
+        let ran = client.words(&format!("list --mine --json --unused {days}"));
+        assert_eq!(names(&ran.json()["prompts"]), want, "{days}");
+    }
+    for days in ["90", "d", "0d", "394d", "-1d", "3m"] {
+        let ran = client.words(&format!("list --unused={days}"));
+        ran.says(2, &["a number of days, such as `90d`", "13 months"]);
+    }
+}
+
+#[test]
+fn a_list_by_use_says_if_counting_began_later_or_is_off() {
+    let client = client();
+    let ran = client.words("list --mine --unused 90d");
+    assert_eq!(
+        ran.stderr,
+        "note: no use of a prompt has been counted yet\n"
+    );
+    let day = add_uses(&client, 10, "review", 1);
+    for (line, want) in [
+        (
+            "list --mine --unused 90d",
+            format!("note: counting began on {day}\n"),
+        ),
+        (
+            "list --mine --by-use",
+            format!("note: counting began on {day}\n"),
+        ),
+        ("list --mine --unused 10d", String::new()),
+    ] {
+        assert_eq!(client.words(line).stderr, want, "{line}");
+    }
+    client.put(".config/prompt-expander/config.toml", "usage = false\n");
+    for line in ["list --by-use", "list --unused 90d"] {
+        client
+            .words(line)
+            .says(1, &["are not counted", "`usage = false`"]);
+    }
+}
+
+#[test]
+fn explain_says_how_often_a_prompt_was_used() {
+    let client = client();
+    let before_any = client.words("explain review x").stdout;
+    assert!(!before_any.contains("used"), "{before_any}");
+    let client = client_with_uses();
+    let [first, ten] = [100, 10].map(|days| days_ago(days).to_string());
+    for (name, want) in [
+        (
+            "git/commit",
+            format!("used   3 times since {first}, last on {ten}\n"),
+        ),
+        (
+            "with space",
+            format!("used   not since counting began on {first}\n"),
+        ),
+    ] {
+        let ran = client.run(["explain", name], "");
+        assert_contains(&ran.stdout, &want);
+    }
+    let json = client.words("explain --json git/commit").json();
+    assert_eq!(json["uses"], json!({"count": 3, "last_day": ten}));
+    assert_eq!(json["counting_began"], json!(first));
+    client.put("draft.md", "A draft.");
+    let of_file = client.words("explain ./draft.md").stdout;
+    assert!(!of_file.contains("used"), "{of_file}");
+}
+
+#[test]
+fn what_is_used_often_comes_first_in_the_picker_and_in_completions() {
+    let client = client_with_uses();
+    if let Some(mut typing) = Typing::started(&client, 80, "$PROGRAM pick") {
+        typing.until("> :git/commit");
+        typing.until(":review");
+        typing.until(":level");
+        typing.keys("\x03");
+        typing.end();
+    }
+    let offered = offered(&client, "fish", &["edit", ""]);
+    let own: Vec<&str> = offered.lines().take(4).collect();
+    assert_eq!(
+        own[..2],
+        ["git/commit\tCommit.", "review\tReview {{input}}."],
+        "{offered}"
+    );
+    // Tab inserts the first name.
+    client.put("rc", format!("{BASH}bind 'TAB: menu-complete'\n"));
+    let bash = "bash --noprofile --rcfile rc -i";
+    completes(
+        &client,
+        bash,
+        &[("prompt-expander edit ", &["edit", "git/commit"])],
+    );
 }

@@ -1,5 +1,6 @@
 //! Formats an explanation for people, as sections of labels and values.
 
+use super::uses_so_far::UsesSoFar;
 use crate::api::{ArgumentValue, BUILT_IN, Explanation, MeasuredLimit, PlaceholderCount};
 use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
 use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
@@ -13,10 +14,12 @@ const MAX_VALUE_CHARS: usize = 200;
 const MAX_UNEXPANDED_SHOWN: usize = 10;
 
 /// Lays out an explanation for a terminal with this many columns. Omits empty rows and sections.
-pub(super) fn page(explanation: &Explanation, columns: usize) -> Styled {
+pub(super) fn page(explanation: &Explanation, uses: Option<&UsesSoFar>, columns: usize) -> Styled {
     let mut page = styled(NAME, format!(":{}", explanation.name)).plain("\n");
+    let mut prompt_rows = prompt_rows(explanation);
+    prompt_rows.extend(uses.map(uses_row));
     for (heading, mut rows) in [
-        ("", prompt_rows(explanation)),
+        ("", prompt_rows),
         ("\nArguments\n", argument_rows(explanation)),
         ("\nPlaceholders\n", placeholder_rows(explanation)),
         ("\nRequest\n", request_rows(explanation)),
@@ -67,6 +70,23 @@ fn prompt_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     rows.push(row("attached", attachments.join(", ")));
     rows.push(row("messages", explanation.messages.join(", ")));
     rows
+}
+
+/// Says how often the prompt was used.
+fn uses_row(
+    UsesSoFar {
+        uses,
+        counting_began,
+    }: &UsesSoFar,
+) -> LabeledRow {
+    let text = match uses.last_day {
+        Some(last_day) => format!(
+            "{} since {counting_began}, last on {last_day}",
+            count(uses.count, "time")
+        ),
+        None => format!("not since counting began on {counting_began}"),
+    };
+    row("used", text)
 }
 
 fn optional_line(text: &Option<String>) -> String {

@@ -3,6 +3,7 @@
 
 use crate::library::{Found, View, matches, search_text};
 use crate::prompt::{Diagnostic, Summary};
+use crate::usage::UsageCounts;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -17,7 +18,7 @@ struct ReadPrompt {
 }
 
 /// The prompts to choose from.
-pub(super) struct Choices {
+pub(crate) struct Choices {
     pub(super) prompts: Arc<[Found]>,
     /// The summaries of those prompts that have been read, which are the first ones in `prompts`.
     pub(super) summaries: Vec<SummaryResult>,
@@ -28,11 +29,13 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Lists all prompts of a view, ordered by layer, from the project's own to the built-in ones.
-    /// Starts the background thread that reads their files.
-    pub(super) fn new(view: &View) -> Choices {
+    /// Lists all prompts of a view: first those that were used, the most used first, and then by
+    /// layer, from the project's own to the built-in ones. Starts the background thread that reads
+    /// their files.
+    pub(crate) fn new(view: &View, uses: &UsageCounts) -> Choices {
         let mut prompts = view.list().found;
         prompts.sort_by_key(|found| found.layer); // stable, so each layer stays sorted by name
+        uses.sort(&mut prompts);
         let prompts: Arc<[Found]> = prompts.into();
         let names = prompts.iter().map(|found| search_text(&found.name, None));
         let search_texts = names.collect();

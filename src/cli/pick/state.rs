@@ -387,6 +387,7 @@ mod tests {
     use super::*;
     use crate::cli::pick::expand;
     use crate::library::Library;
+    use crate::usage::UsageCounts;
     use unicode_width::UnicodeWidthStr;
 
     /// A picker on a folder with these files.
@@ -396,12 +397,13 @@ mod tests {
             .iter()
             .for_each(|(file, text)| std::fs::write(folder.path().join(file), text).unwrap());
         let library = Library::named([folder.path().to_owned()]).with_builtin();
+        let uses = UsageCounts::default();
         let purpose = Purpose {
             text: text.to_owned(),
             is_draft,
             exit_sequence: "",
         };
-        let mut state = State::new(Choices::new(&library.view()), "", purpose);
+        let mut state = State::new(Choices::new(&library.view(), &uses), "", purpose);
         while state.choices.summaries.len() < state.choices.prompts.len() {
             state.update_matches();
         }
@@ -557,7 +559,8 @@ mod tests {
     #[test]
     fn without_any_prompt_the_command_that_creates_one_is_named() {
         let purpose = Purpose::default();
-        let mut state = State::new(Choices::new(&Library::named([]).view()), "", purpose);
+        let choices = Choices::new(&Library::named([]).view(), &UsageCounts::default());
+        let mut state = State::new(choices, "", purpose);
         let want = "there are no prompts yet;\n`prompt-expander new NAME` creates one\n";
         assert!(
             shown(&mut state, 40, 14).contains(want),
