@@ -83,7 +83,10 @@ impl List {
         let view = library.view();
         let progress = Progress::start("reading prompts", "Nothing was changed.");
         let mut list = api::list(&view, &self.filter());
-        let uses = self.read_uses(source)?;
+        let uses = match self.days_of_use() {
+            Some(days) => Some(ListedUses::read(source, days)?),
+            None => None,
+        };
         if let Some(uses) = &uses {
             self.apply_uses(uses, &mut list.found);
         }
@@ -102,7 +105,7 @@ impl List {
             .collect();
         drop(progress); // erases its line before the list is printed
         let problems = list.problems;
-        let shown_uses = uses.as_ref().filter(|_| self.by_use);
+        let shown_uses = if self.by_use { uses.as_ref() } else { None };
         match output::terminal_width() {
             None => {
                 output::print_verbatim(self.lines(&prompts, shown_uses).as_bytes())?;
@@ -121,20 +124,20 @@ impl List {
         if prompts.is_empty() && problems.is_empty() {
             self.warn_of_empty_list(source, &library, reporter);
         }
-        reporter.note_if_any(uses.and_then(|uses| uses.note()));
+        if let Some(uses) = uses {
+            reporter.note_if_any(uses.note());
+        }
         reporter.note_if_any(view.untrusted_hint());
         reporter.note_if_any(view.changed_hint());
         Ok(())
     }
 
-    /// Reads the uses in the period that the options name. Returns `None` if they name none.
-    fn read_uses(&self, source: &PromptSource) -> anyhow::Result<Option<ListedUses>> {
+    /// Returns the number of days whose uses the list depends on, if it does.
+    fn days_of_use(&self) -> Option<i32> {
         if self.by_use {
-            return ListedUses::read(source, RECENT_DAYS).map(Some);
-        }
-        match self.unused {
-            Some(days) => ListedUses::read(source, days).map(Some),
-            None => Ok(None),
+            Some(RECENT_DAYS)
+        } else {
+            self.unused
         }
     }
 

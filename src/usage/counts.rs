@@ -3,6 +3,7 @@
 use super::months::first_day_in;
 use super::usage_line::{UsedPrompt, parse_line, prompt_key};
 use crate::library::{Found, Layer};
+use crate::whole_file;
 use jiff::civil::Date;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -48,7 +49,7 @@ impl UsageCounts {
             if is_before_period && counts.first_counted_day.is_some() {
                 continue;
             }
-            let bytes = fs::read(&file.path)?;
+            let bytes = whole_file::read(&file.path)?;
             for line in String::from_utf8_lossy(&bytes).lines() {
                 if let Some(used) = parse_line(line, file.first_day) {
                     counts.add(&used, since);
@@ -63,14 +64,9 @@ impl UsageCounts {
         if used.day < since {
             return;
         }
-        if !self.by_prompt.contains_key(used.key) {
-            self.by_prompt
-                .insert(used.key.to_owned(), PromptUses::default());
-        }
-        if let Some(uses) = self.by_prompt.get_mut(used.key) {
-            uses.count += 1;
-            uses.last_day = uses.last_day.max(Some(used.day));
-        }
+        let uses = self.by_prompt.entry(used.key.to_owned()).or_default();
+        uses.count += 1;
+        uses.last_day = uses.last_day.max(Some(used.day));
     }
 
     /// Returns the uses of a prompt in the period.
