@@ -386,4 +386,21 @@ mod tests {
             format!("`a`, `it`s` or `{}`", "x".repeat(200))
         );
     }
+
+    #[test]
+    fn a_star_in_a_pattern_stands_for_any_text() {
+        for (pattern, name, want) in [
+            ("git/*", "git/commit", true),
+            ("git/*", "github", false),
+            ("*", "a/b", true),
+            ("*commit", "git/commit", true),
+            ("g*t/*m*t", "git/commit", true),
+            ("a*a", "a", false),
+            ("a*b*b", "ab", false),
+            ("research", "research", true),
+            ("research", "research2", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), want, "{pattern} {name}");
+        }
+    }
 }
