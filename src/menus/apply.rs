@@ -112,7 +112,7 @@ impl MenuPlan {
             match self.remove(removal) {
                 Ok(()) => result.removed += 1,
                 // Another process has just removed it.
-                Err(_) if self.is_removed(&removal.name) => result.removed += 1,
+                Err(_) if self.has_vanished(removal) => result.removed += 1,
                 Err(error) => {
                     add_failure(&mut failures, &removal.name, EntryAction::Remove, error);
                 }
@@ -166,10 +166,11 @@ impl MenuPlan {
         Ok(())
     }
 
-    /// Returns whether the Markdown file of an entry is gone.
-    fn is_removed(&self, name: &str) -> bool {
-        let result = fs::symlink_metadata(self.location.entry_path(name));
-        result.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    /// Returns whether the Markdown file of an entry is gone that was there when it was planned.
+    fn has_vanished(&self, removal: &EntryRemoval) -> bool {
+        let result = fs::symlink_metadata(self.location.entry_path(&removal.name));
+        let is_missing = result.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        is_missing && removal.old_text.is_some()
     }
 
     /// Fails if the menu's folder or one of the entry's has become a symlink since it was read, e.g.

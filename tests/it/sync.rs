@@ -394,8 +394,11 @@ fn an_error_that_several_entries_share_is_reported_once_and_says_what_cannot_be_
     for name in ["a", "b", "c"] {
         user.put(format!("{PROMPTS}/{name}.md"), "New.");
     }
+    // An interrupted removal has left only the other file of this entry.
+    fs::remove_file(user.path(NOTES)).unwrap();
     let user = user.unprivileged();
-    let folders = ["", "notes", "git-commit"].map(|name| user.path(".codex/skills").join(name));
+    let names = ["", "notes", "notes/agents", "git-commit"];
+    let folders = names.map(|name| user.path(".codex/skills").join(name));
     for folder in &folders {
         set_mode(folder, 0o555);
     }
