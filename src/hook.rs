@@ -97,7 +97,13 @@ impl Event {
             Some(system) => self.agent.context_limit(system)?,
             None => hook.context_limit,
         };
-        let Context { text, expanded } = join_within(max, unit, parts);
+        let Context { text, mut expanded } = join_within(max, unit, parts);
+        // The entry is the first command, whose sign is a colon in such a message.
+        if self.submitted.is_menu_entry()
+            && let Some(entry) = expanded.first_mut()
+        {
+            entry.way = Way::Menu;
+        }
         let answer = HookAnswer {
             context: text,
             note_for_user: analysis.note_for_user(),

@@ -125,6 +125,12 @@ impl Hook {
 }
 
 impl SubmittedMessage {
+    /// Returns whether `text` is the command in an entry of ours, which the user has chosen in a
+    /// menu.
+    pub fn is_menu_entry(&self) -> bool {
+        self.text_after_entry.is_some()
+    }
+
     /// Returns what the model shall get: the message followed by a context, or the message in which
     /// the context replaces the text of an entry of ours.
     fn text_with_context(&self, context: &str) -> String {

@@ -91,6 +91,14 @@ fn an_entry_of_a_menu_counts_as_one_and_not_again_in_the_hook() {
     assert!(!hook(&client, "claude-code", "/git-commit now").is_empty());
     assert_eq!(take_lines(&client), ["user git/commit menu"]);
 
+    // Copilot CLI shows the hook the text of the entry.
+    let entry = "Call the tool expand_prompt of the server `prompts` now.\n\n:review a";
+    let skill = format!("<skill-context name=\"review\">\n{entry}\n</skill-context>");
+    let event = json!({"prompt": "/review a", "transformedPrompt": skill, "cwd": "/"});
+    let answer = client.run(["hook", "copilot"], event.to_string());
+    assert_contains(&answer.stdout, "Review a.");
+    assert_eq!(take_lines(&client), ["user review menu"]);
+
     // Claude Code requests the prompt from the server, and then runs the hook.
     client.introduce(LEGACY, "claude-code");
     client.result("prompts/get", json!({"name": "review"}));
