@@ -1,5 +1,7 @@
 //! `prompt-expander edit`: opens a prompt in the user's editor, and checks it afterwards.
 
+#[cfg(unix)]
+use super::interrupts;
 use super::output::{Reporter, full_path};
 use super::path;
 use super::source_options::PromptSource;
@@ -197,6 +199,9 @@ pub(super) fn check_edited(
 
 /// Asks whether to edit a broken file again. If standard input isn't a terminal, the answer is no.
 fn prompt_user_to_edit_again(reporter: &Reporter) -> bool {
+    // The edited text is saved, so Ctrl-C may end this process again.
+    #[cfg(unix)]
+    interrupts::allow();
     let action = "edit it again"; // only occurs in the error, which counts as no
     let answer = reporter.confirm("It is broken. Edit it again?", action);
     answer.unwrap_or(false)

@@ -222,6 +222,22 @@ fn an_edit_that_ends_in_a_broken_prompt_asks_whether_to_edit_again() {
     assert_eq!(client.text("prompts/a.md"), "good\n");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_the_question_whether_to_edit_again() {
+    let client = Client::new()
+        .arguments([])
+        .variable("EDITOR", "sh -c 'echo --- > \"$0\"'");
+    let line = "$PROGRAM edit research";
+    let Some(mut typing) = crate::terminal::Typing::started(&client, 200, line) else {
+        return;
+    };
+    typing.until("[y/N]");
+    typing.keys("\x03n\n");
+    let shown = typing.end();
+    assert!(!shown.contains("now replaces"), "{shown}");
+}
+
 /// A file system of its own, which ends with the value.
 #[cfg(target_os = "linux")]
 struct Mounted(PathBuf);
