@@ -148,6 +148,7 @@ const KEYS: [SettingsKey<KeyValues>; 22] = [
         Ok(())
     }),
     key("usage", NO_OPTION, |keys, value| {
+        keys.is_usage_off = true; // also if the value is invalid
         keys.is_usage_off = !value.flag()?;
         Ok(())
     }),

@@ -392,9 +392,9 @@ impl PromptSource {
     /// That is so if the settings file says `usage = false`, if it wasn't read and may say so, or
     /// if `doctor` has started this program.
     pub(super) fn usage_log(&self) -> Option<UsageLog> {
-        let settings = &self.settings;
+        let may_be_off = self.settings.is_unusable || self.config.no_config || self.reads_store();
         let is_examined = env::var_os(EXAMINED_VARIABLE).is_some();
-        if settings.is_usage_off || settings.is_unusable || self.reads_store() || is_examined {
+        if self.settings.is_usage_off || may_be_off || is_examined {
             return None;
         }
         Some(UsageLog::new(user_folders::state()?.join("usage")))

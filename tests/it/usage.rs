@@ -231,10 +231,14 @@ fn the_settings_file_turns_counting_off() {
     client.words("expand review x").printed("Review x.\n");
     hook(&client, "codex", ":review x");
     assert_eq!(take_lines(&client), [""; 0]);
-    // The file may say so, but it can't be read.
-    client.put(".config/prompt-expander/config.toml", "usage = false\n[");
-    assert!(!hook(&client, "codex", ":research x").is_empty());
+    client.words("expand --no-config review x");
     assert_eq!(take_lines(&client), [""; 0]);
+    // The file may say so, but it can't be read, or only the value can't.
+    for text in ["usage = false\n[", "usage = 'off'\n"] {
+        client.put(".config/prompt-expander/config.toml", text);
+        assert!(!hook(&client, "codex", ":research x").is_empty());
+        assert_eq!(take_lines(&client), [""; 0], "{text}");
+    }
 }
 
 #[test]
