@@ -55,7 +55,7 @@ impl ListedUses {
     pub(super) fn read(source: &PromptSource, days: i32) -> anyhow::Result<ListedUses> {
         let Some(log) = source.usage_log() else {
             bail!(
-                "uses of prompts are not counted, because of `usage = false` in config.toml, or because the prompts are in a \
+                "uses of prompts are not counted: config.toml has `usage = false`, or is not read, or the prompts are in a \
                  database"
             );
         };
