@@ -11,9 +11,9 @@ use super::limit::{PartLimit, Unit};
 use super::menu::{Menu, MenuBody, MenuLayout, SignPlace};
 use super::registration::{Config, Registration};
 use super::variables::Variables;
+use crate::whole_file;
 use crate::wording::{in_backticks, matches_pattern};
 use serde_json::{Value, json};
-use std::fs;
 use std::path::PathBuf;
 
 pub(super) static CLAUDE_CODE: Agent = Agent {
@@ -167,8 +167,7 @@ const MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {
 fn managed_settings(system: &System) -> Vec<PathBuf> {
     let folder = system.root.join(MANAGED_FOLDER);
     let mut files = Vec::new();
-    let drop_ins = fs::read_dir(folder.join("managed-settings.d"));
-    for entry in drop_ins.into_iter().flatten().flatten() {
+    for entry in whole_file::entries_of(&folder.join("managed-settings.d")) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.ends_with(".json") && !name.starts_with('.') {
             files.push(entry.path());

@@ -223,7 +223,7 @@ fn folder_diagnostic(location: &MenuLocation, message: &str, fix: &str) -> Diagn
 pub(super) fn users_names(folders: &[PathBuf]) -> HashMap<String, PathBuf> {
     let mut names = HashMap::new();
     for folder in folders {
-        for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for file in whole_file::entries_of(folder) {
             let path = file.path();
             let file_name = file.file_name().to_string_lossy().into_owned();
             let name = match file_name.strip_suffix(".md") {

@@ -49,7 +49,7 @@ impl UsageLog {
     /// Removes the files of months that are no longer kept. Ignores errors, because the next month
     /// tries again.
     fn remove_old_months(&self, today: Date) {
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in whole_file::entries_of(&self.folder) {
             let file_name = entry.file_name();
             let Some(month) = file_name.to_str().and_then(first_day_in) else {
                 continue;
