@@ -4,8 +4,8 @@
 //! after it, so supporting a new agent means adding a file and an entry to the list. Nothing here
 //! reads the process's environment: callers pass it as a [`System`].
 //!
-//! The behavior of VS Code, Cursor and Zed is taken from their documentation. That of all others was
-//! observed, and new registrations match what their own `mcp add` writes; see `docs/clients/`.
+//! The behavior of VS Code, Cursor and Zed is taken from their documentation. That of all others
+//! was observed, and new registrations match what their own `mcp add` writes; see `docs/clients/`.
 
 mod claude_code;
 mod codex;

@@ -27,8 +27,8 @@ pub use selection::{MenuPrompt, MenuPrompts, MenuSettings};
 use crate::wording::encoded_path;
 use std::path::Path;
 
-/// Returns the id of a library, which is in the mark of its entries: the percent-encoded path of its
-/// `config.toml`. If that file is moved, no program takes the entries for its own anymore.
+/// Returns the id of a library, which is in the mark of its entries: the percent-encoded path of
+/// its `config.toml`. If that file is moved, no program takes the entries for its own anymore.
 pub fn library_id(config: &Path) -> String {
     encoded_path(&config.display().to_string()).to_string()
 }

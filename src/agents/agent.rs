@@ -90,8 +90,8 @@ pub struct Hook {
     /// The agent's name for the event.
     pub event: &'static str,
     pub(super) dialect: HookDialect,
-    /// The maximum length of a context that reaches the model untruncated, if the hook is registered
-    /// as `install` does it. `docs/clients/` says how it was measured.
+    /// The maximum length of a context that reaches the model untruncated, if the hook is
+    /// registered as `install` does it. `docs/clients/` says how it was measured.
     pub context_limit: (usize, Unit),
     /// Returns the limit that the hook's entry in the agent's file sets, in the unit of
     /// `context_limit`, or `None` if there is no limit in the entry.

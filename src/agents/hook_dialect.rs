@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 pub struct SubmittedMessage {
     /// The message as the user typed it.
     pub text: String,
-    /// What the agent has made of `text` for the model. `None` if the model gets `text` itself, which
-    /// may be long. For an entry of ours in a menu, only what precedes its text.
+    /// What the agent has made of `text` for the model. `None` if the model gets `text` itself,
+    /// which may be long. For an entry of ours in a menu, only what precedes its text.
     text_for_model: Option<String>,
     /// What follows the text of an entry of ours, which the hook replaces.
     text_after_entry: Option<String>,

@@ -52,8 +52,8 @@ enum ExistingServer {
 }
 
 impl Installation {
-    /// Reads the agent's files, and plans the installation: adds the server, and adds or removes the
-    /// hook.
+    /// Reads the agent's files, and plans the installation: adds the server, and adds or removes
+    /// the hook.
     ///
     /// # Errors
     /// Fails if a file can't be read or edited, or if another server is registered as
@@ -113,8 +113,9 @@ impl Installation {
         Err(name_clash(server))
     }
 
-    /// Returns the server's entry for the agent's config: the program and its arguments. If the agent
-    /// must not trust the server, the entry removes the key that says so, e.g. `"trust": true`.
+    /// Returns the server's entry for the agent's config: the program and its arguments. If the
+    /// agent must not trust the server, the entry removes the key that says so, e.g. `"trust":
+    /// true`.
     fn server_entry(&self) -> Entry {
         let mut entry = (self.agent.config.new_entry)(&self.program, &self.arguments);
         if let Some(trust_key) = self.agent.config.trust_key
@@ -244,8 +245,8 @@ impl Installation {
         ))
     }
 
-    /// Returns what the user can do so that `install` writes the plain name of the program instead of
-    /// its path.
+    /// Returns what the user can do so that `install` writes the plain name of the program instead
+    /// of its path.
     fn advice_for_plain_name(&self) -> String {
         let name = env!("CARGO_PKG_NAME");
         match &self.other_on_path {
@@ -454,8 +455,8 @@ mod tests {
     const GEMINI: &str = ".gemini/settings.json";
 
     /// `tests/install` has what the agents' own commands wrote, byte for byte (Codex 0.169.0,
-    /// Claude Code 2.1.330, Gemini CLI 0.61.0, opencode 1.18.33; Qwen Code 0.24.4 with `--trust`, and
-    /// pi 1.6.0 with `--exposure direct`).
+    /// Claude Code 2.1.330, Gemini CLI 0.61.0, opencode 1.18.33; Qwen Code 0.24.4 with `--trust`,
+    /// and pi 1.6.0 with `--exposure direct`).
     #[test]
     fn a_new_entry_is_the_one_that_the_agents_own_command_writes() {
         for (agent, file, golden) in [

@@ -61,8 +61,8 @@ const DRAFT_UNCHANGED: &str = "The draft is as it was.";
 const DRAFT_EXPANDED: &str = "The draft now contains the expansion.";
 
 impl Compose {
-    /// Composes the draft of an agent, which the path of the file identifies. Opens other files only
-    /// in the editor, and so also a draft if there is no terminal to draw on.
+    /// Composes the draft of an agent, which the path of the file identifies. Opens other files
+    /// only in the editor, and so also a draft if there is no terminal to draw on.
     pub(super) fn run(
         self,
         source: anyhow::Result<&PromptSource>,

@@ -109,9 +109,9 @@ impl Doctor {
         Ok(diagnosis)
     }
 
-    /// Prints a line per finding. Without `--verbose`, prints only the problems of the agent that the
-    /// user named, or one line per agent. Findings about the same agent must be consecutive, the most
-    /// severe first.
+    /// Prints a line per finding. Without `--verbose`, prints only the problems of the agent that
+    /// the user named, or one line per agent. Findings about the same agent must be consecutive,
+    /// the most severe first.
     fn print(&self, findings: &[Finding]) -> anyhow::Result<()> {
         if self.verbose {
             return print_findings(findings);

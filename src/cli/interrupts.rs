@@ -1,5 +1,5 @@
-//! Ctrl-C and Ctrl-\, which the terminal sends to this process, even if they are meant for a program
-//! that it runs.
+//! Ctrl-C and Ctrl-\, which the terminal sends to this process, even if they are meant for a
+//! program that it runs.
 
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use signal_hook::flag::register_conditional_default;

@@ -198,8 +198,8 @@ impl PromptSource {
     /// Opens the selected database, if there is one, and waits for the first attempt to read it.
     /// Returns whether a database is selected.
     ///
-    /// If the database can't be used, the error replaces the settings, and no prompts are served. The
-    /// result is true in this case, too.
+    /// If the database can't be used, the error replaces the settings, and no prompts are served.
+    /// The result is true in this case, too.
     #[cfg(feature = "store")]
     pub(super) fn open_store(&mut self) -> bool {
         let has_folders = !self.folders.prompts.is_empty();
@@ -400,7 +400,8 @@ impl PromptSource {
         Some(UsageLog::new(user_folders::state()?.join("usage")))
     }
 
-    /// Returns whether the prompts come from a database, which takes the place of the settings file.
+    /// Returns whether the prompts come from a database, which takes the place of the settings
+    /// file.
     fn reads_store(&self) -> bool {
         #[cfg(feature = "store")]
         return self.opened_store.is_some();

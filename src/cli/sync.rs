@@ -153,8 +153,8 @@ pub(super) struct MenuChanges {
 }
 
 impl MenuChanges {
-    /// Plans the changes that bring the menus of `agents` in line with `settings`. Those that are not
-    /// in the settings get no entries, and lose those that they have.
+    /// Plans the changes that bring the menus of `agents` in line with `settings`. Those that are
+    /// not in the settings get no entries, and lose those that they have.
     ///
     /// # Errors
     /// Fails if there is no settings file to use, if it can't be read, or if its menus are invalid:

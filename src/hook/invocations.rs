@@ -186,8 +186,8 @@ struct RawInvocation<'t, T> {
     name: &'t str,
     /// The start of [`Invocation::range`].
     range_start: usize,
-    /// The byte offset of the end of the name. Trailing punctuation belongs to a command (`:name,`),
-    /// but not to a mention.
+    /// The byte offset of the end of the name. Trailing punctuation belongs to a command
+    /// (`:name,`), but not to a mention.
     name_end: usize,
     found: T,
 }

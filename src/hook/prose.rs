@@ -128,7 +128,8 @@ impl<'t> Lines<'t> {
     /// of a program or a shell.
     ///
     /// The words of the line are counted again, because [`has_single_signed_word`] leaves out the
-    /// one at the start of the message: a name in the same line belongs to the input of that command.
+    /// one at the start of the message: a name in the same line belongs to the input of that
+    /// command.
     pub(super) fn is_menu_sentence(&self, sign: char, offset: usize) -> bool {
         let line = &self.text[self.start..self.next_start];
         let before = &self.text[self.start..offset];
@@ -182,8 +183,8 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Returns whether a text contains any of the [`RARE_LINE_ENDS`]. Most messages are ASCII, which can
-/// contain only two of them: checking that first keeps long messages fast.
+/// Returns whether a text contains any of the [`RARE_LINE_ENDS`]. Most messages are ASCII, which
+/// can contain only two of them: checking that first keeps long messages fast.
 fn has_rare_line_ends(text: &str) -> bool {
     if memchr2(b'\x0b', b'\x0c', text.as_bytes()).is_some() {
         return true;

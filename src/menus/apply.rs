@@ -173,8 +173,8 @@ impl MenuPlan {
         is_missing && removal.old_text.is_some()
     }
 
-    /// Fails if the menu's folder or one of the entry's has become a symlink since it was read, e.g.
-    /// while the user was asked.
+    /// Fails if the menu's folder or one of the entry's has become a symlink since it was read,
+    /// e.g. while the user was asked.
     fn check_folders(&self, name: &str) -> Result<(), EntryError> {
         let path = self.location.entry_path(name);
         let entry_folder = path.parent().unwrap_or(&path);
@@ -188,7 +188,8 @@ impl MenuPlan {
     }
 }
 
-/// Adds what could not be done with an entry, to the entries with the same failure if there are any.
+/// Adds what could not be done with an entry, to the entries with the same failure if there are
+/// any.
 fn add_failure<'p>(
     failures: &mut Vec<FailedEntries<'p>>,
     name: &'p str,

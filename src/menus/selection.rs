@@ -121,8 +121,8 @@ fn problems_that_hide_prompts(view: &View) -> Vec<Diagnostic> {
     problems
 }
 
-/// Returns whether a problem of this kind may hide a prompt that was there before. A file whose name
-/// is invalid or taken never was a prompt, and a symlink in a circle leads to nothing new.
+/// Returns whether a problem of this kind may hide a prompt that was there before. A file whose
+/// name is invalid or taken never was a prompt, and a symlink in a circle leads to nothing new.
 fn may_hide_prompts(kind: &Kind) -> bool {
     !matches!(
         kind,

@@ -21,8 +21,8 @@ pub struct MenuMark {
     pub prompt: String,
 }
 
-/// How many hexadecimal digits of a hash are in a mark. Enough to detect an edit. They do not protect
-/// against an attacker, who could also write the hash.
+/// How many hexadecimal digits of a hash are in a mark. Enough to detect an edit. They do not
+/// protect against an attacker, who could also write the hash.
 const HASH_DIGITS: usize = 16;
 
 impl MenuMark {

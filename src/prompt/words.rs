@@ -124,8 +124,8 @@ fn end_before_straight_quote(text: &str, start: usize) -> Option<usize> {
 }
 
 /// Returns where a value after the opening mark at `start` ends at the latest: before the same mark
-/// of another value, as in `a=“x y" b=“z”`, or at the end of the text. The limit also keeps the time
-/// for many unclosed values linear.
+/// of another value, as in `a=“x y" b=“z”`, or at the end of the text. The limit also keeps the
+/// time for many unclosed values linear.
 fn end_before_next_value(text: &str, start: usize, open: char) -> usize {
     match text[start..].find(&format!("={open}")) {
         Some(next_value) => start + next_value,

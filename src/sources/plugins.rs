@@ -219,8 +219,8 @@ impl PluginReader<'_> {
     /// Adds the plugin itself, whose folder contains a `SKILL.md`, as a skill.
     ///
     /// The folder may be named after a version. So the skill is named after the `name` in its file
-    /// or, without one, after the plugin: `documents/pdf` or `documents/documents`. It is skipped if
-    /// that is not a name that can be typed.
+    /// or, without one, after the plugin: `documents/pdf` or `documents/documents`. It is skipped
+    /// if that is not a name that can be typed.
     fn add_plugin_as_skill(&mut self, file: &Path, format: &'static Format) {
         let Some(&kind) = format.files.first() else {
             return;

@@ -55,8 +55,8 @@ impl<'s> Planner<'s> {
     /// which of them to edit: one for the server (the config) and one for the hook.
     ///
     /// # Errors
-    /// Fails if the config belongs into the home directory, and that is unknown. For a project, also
-    /// fails if a chosen file is one of the user's own: the working directory is then the home
+    /// Fails if the config belongs into the home directory, and that is unknown. For a project,
+    /// also fails if a chosen file is one of the user's own: the working directory is then the home
     /// directory, not a project.
     pub(super) fn new(
         agent: &'static Agent,
@@ -260,8 +260,8 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
-    /// Returns the text without the server and the hook that `install` adds. The text is the original
-    /// or the edited one of `file`.
+    /// Returns the text without the server and the hook that `install` adds. The text is the
+    /// original or the edited one of `file`.
     fn without_registrations(&self, file: &ConfigFile, text: &str) -> Result<String, Diagnostic> {
         file.edit_text(text, |content, syntax| {
             let mut cleaned = content.to_owned();
@@ -316,8 +316,8 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Returns the agent's hooks file for editing, and adds it to the plan. A file that doesn't exist
-    /// starts as its syntax requires.
+    /// Returns the agent's hooks file for editing, and adds it to the plan. A file that doesn't
+    /// exist starts as its syntax requires.
     ///
     /// # Errors
     /// Fails if the agent has no hooks, or if the home directory is needed but unknown.
@@ -348,8 +348,8 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Removes the records that the user trusts the hooks that the plan adds, changes or removes, so
-    /// that the agent asks again. Compares the planned hooks file with the original, so the hook
+    /// Removes the records that the user trusts the hooks that the plan adds, changes or removes,
+    /// so that the agent asks again. Compares the planned hooks file with the original, so the hook
     /// must be planned by now.
     ///
     /// Returns whether there are such hooks. Always false for an agent that doesn't ask for trust.
@@ -469,8 +469,8 @@ fn choose_config(
 }
 
 /// Chooses the hooks file to edit: the first with the hook that `install` writes, otherwise the
-/// first with other hooks, otherwise the one that `install` prefers. Returns `None` if the agent has
-/// no hooks, or if the file would be in the home directory, and that is unknown.
+/// first with other hooks, otherwise the one that `install` prefers. Returns `None` if the agent
+/// has no hooks, or if the file would be in the home directory, and that is unknown.
 fn choose_hooks_file(
     agent: &Agent,
     files: &AgentFiles,

@@ -300,8 +300,8 @@ fn file_to_json(file: &ConfigFile) -> Value {
 }
 
 impl AgentSelection {
-    /// Returns whether the user passed neither names of agents nor --all. The command then lists the
-    /// agents, and changes nothing.
+    /// Returns whether the user passed neither names of agents nor --all. The command then lists
+    /// the agents, and changes nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.agents.is_empty() && !self.all
     }
@@ -351,8 +351,8 @@ impl AgentSelection {
         Ok(is_written)
     }
 
-    /// Returns whether to make the changes. Asks the user, unless --yes or --dry-run already answers
-    /// that.
+    /// Returns whether to make the changes. Asks the user, unless --yes or --dry-run already
+    /// answers that.
     fn confirm(&self, changes: &ConfigChanges, reporter: &Reporter) -> anyhow::Result<bool> {
         if self.yes {
             return Ok(true);

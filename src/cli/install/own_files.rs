@@ -109,8 +109,8 @@ pub(super) enum Fate {
 }
 
 impl OwnFiles {
-    /// Lists what may be in the user's folders, and the backups of agents' configs. `fate` says what
-    /// will happen to them.
+    /// Lists what may be in the user's folders, and the backups of agents' configs. `fate` says
+    /// what will happen to them.
     ///
     /// # Errors
     /// Fails if `config.toml` can't be read, or isn't valid TOML.
@@ -181,8 +181,8 @@ impl OwnFiles {
         paths
     }
 
-    /// Returns the paths of the files as a JSON list: of those that are deleted by now, and of those
-    /// that still exist.
+    /// Returns the paths of the files as a JSON list: of those that are deleted by now, and of
+    /// those that still exist.
     pub(super) fn to_json(&self) -> Value {
         let mut paths = self.deleted.clone();
         paths.extend(self.existing_paths());

@@ -204,8 +204,8 @@ impl State {
         Effect::None
     }
 
-    /// Opens the draft in the editor or, if the user has changed the form of the selected prompt and
-    /// left it, the expansion.
+    /// Opens the draft in the editor or, if the user has changed the form of the selected prompt
+    /// and left it, the expansion.
     fn edit_draft(&mut self) -> Effect {
         let Some(found) = self.selected_prompt().cloned() else {
             return Effect::End(Choice::EditDraft);

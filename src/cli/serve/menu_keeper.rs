@@ -53,8 +53,8 @@ impl MenuKeeper {
         })
     }
 
-    /// Returns what the settings file says about menus now, or `None` if no menu is to be kept, or if
-    /// the settings have an error.
+    /// Returns what the settings file says about menus now, or `None` if no menu is to be kept, or
+    /// if the settings have an error.
     fn settings(&self) -> Option<MenuSettings> {
         let settings = config::menus(&self.config)?;
         (!settings.agents.is_empty()).then_some(settings)
@@ -82,8 +82,8 @@ impl MenuKeeper {
         *last_entries = is_done.then_some(entries);
     }
 
-    /// Adds and updates the entries of an agent, unless the agent is gone. Returns whether there were
-    /// no errors.
+    /// Adds and updates the entries of an agent, unless the agent is gone. Returns whether there
+    /// were no errors.
     fn update_menu(&self, location: MenuLocation, entries: &Entries) -> bool {
         if !location.is_agent_here() {
             return true;

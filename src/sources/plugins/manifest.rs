@@ -1,6 +1,6 @@
-//! Which commands and skills a plugin of Claude Code has. Its `plugin.json` may list them, and so may
-//! the entry of the plugin in its marketplace. The rules are those of the section "Path behavior
-//! rules" in Claude Code's reference for plugins.
+//! Which commands and skills a plugin of Claude Code has. Its `plugin.json` may list them, and so
+//! may the entry of the plugin in its marketplace. The rules are those of the section "Path
+//! behavior rules" in Claude Code's reference for plugins.
 
 use super::installed::{Plugin, read_json, unusable_part};
 use crate::library::{Root, Trace};
@@ -85,8 +85,9 @@ impl Manifest {
     /// Returns the files and folders that may contain prompts. `subfolder` is `commands` or
     /// `skills`, which is both the usual folder and the key of a list of paths.
     ///
-    /// Listed commands replace the usual folder. Listed skills are added to it, unless the plugin is
-    /// a whole marketplace. Without a list and the usual folder, the plugin itself may be a skill.
+    /// Listed commands replace the usual folder. Listed skills are added to it, unless the plugin
+    /// is a whole marketplace. Without a list and the usual folder, the plugin itself may be a
+    /// skill.
     ///
     /// Adds to `problems` what a list contains that is no path in the plugin, or a missing one.
     pub(super) fn paths(
