@@ -3,7 +3,7 @@
 use super::left_alone::{Kept, Refused, WhyLeft};
 use crate::agents::{Menu, MenuLayout, MenuLocation};
 use crate::prompt::{Diagnostic, Kind, MenuMark, fold_name};
-use crate::whole_file::{self, is_temporary};
+use crate::whole_file::{self, is_same_file, is_temporary};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, FileType, Metadata};
 use std::io::{self, ErrorKind};
@@ -218,13 +218,17 @@ fn folder_diagnostic(location: &MenuLocation, message: &str, fix: &str) -> Diagn
     Diagnostic::new(Kind::NotWritable, message, fix).in_file(location.folder.as_path())
 }
 
-/// Returns the [folded](fold_name) names that the agent reads from these folders of the user's, and
-/// the file or folder of each. A file's name has no `.md`.
-pub(super) fn users_names(folders: &[PathBuf]) -> HashMap<String, PathBuf> {
+/// Returns the [folded](fold_name) names that the agent reads from other folders of the user's, and
+/// the file or folder of each. A file's name has no `.md`. Symlinks to the entries in the menu's own
+/// folder don't count.
+pub(super) fn users_names(location: &MenuLocation) -> HashMap<String, PathBuf> {
     let mut names = HashMap::new();
-    for folder in folders {
+    for folder in &location.other_folders {
         for file in whole_file::entries_of(folder) {
             let path = file.path();
+            if is_same_file(&path, &location.folder.join(file.file_name())) {
+                continue;
+            }
             let file_name = file.file_name().to_string_lossy().into_owned();
             let name = match file_name.strip_suffix(".md") {
                 Some(stem) if !path.is_dir() => stem,

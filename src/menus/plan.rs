@@ -168,7 +168,7 @@ impl MenuPlan {
 
     /// Returns the entries without those that are refused, which are left alone.
     fn without_refused<'p>(&mut self, entries: Vec<NamedPrompt<'p>>) -> Vec<NamedPrompt<'p>> {
-        let users_names = users_names(&self.location.other_folders);
+        let users_names = users_names(&self.location);
         let mut allowed = Vec::new();
         for entry in entries {
             let refused = if self.location.menu.is_builtin(&entry.name) {

@@ -476,6 +476,16 @@ fn a_name_that_the_agent_has_itself_or_that_it_would_run_is_left_out() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_symlink_to_the_menus_own_folder_takes_no_names() {
+    let home = Home::new("codex");
+    home.sync(&["a"]);
+    fs::create_dir(home.at(".agents")).unwrap();
+    std::os::unix::fs::symlink(home.at(".codex/skills"), home.at(".agents/skills")).unwrap();
+    assert!(home.plan(&["a"]).is_empty());
+}
+
 #[test]
 fn a_prompt_in_the_agents_own_folder_gets_no_second_entry() {
     let home = Home::new("claude-code");
