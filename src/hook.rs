@@ -128,9 +128,14 @@ fn without_paste_marks(message: String) -> String {
         .replace("\u{1b}[201~", "")
 }
 
-/// Returns the prompts that a message invokes, in the order of the message.
-pub fn invocations<'m>(view: &View, message: &'m str) -> Vec<Invocation<'m, Found>> {
-    analyze(view, message, None).invocations
+/// Returns the prompts that a message invokes, in the order of the message. With `menu`, names can
+/// also have the sign of that menu.
+pub fn invocations<'m>(
+    view: &View,
+    message: &'m str,
+    menu: Option<AgentMenu<'_>>,
+) -> Vec<Invocation<'m, Found>> {
+    analyze(view, message, menu).invocations
 }
 
 /// Returns the name at the start of a message, as typed, if it is probably misspelled.
@@ -209,10 +214,12 @@ impl MessageAnalysis<'_> {
 }
 
 /// The agent in which a message is sent, and where its menu is.
-#[derive(Clone, Copy)]
-struct AgentMenu<'s> {
-    agent: &'static Agent,
-    system: Option<&'s System>,
+#[derive(Debug, Clone, Copy)]
+pub struct AgentMenu<'s> {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// Where the agent runs, or `None` if it runs on another machine.
+    pub system: Option<&'s System>,
 }
 
 /// Finds out what a message invokes. With `menu`, names can also have the sign of that menu.

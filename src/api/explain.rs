@@ -354,7 +354,7 @@ fn contains_command(view: &View, message: &str) -> bool {
     let Some((_command, input)) = message.split_once(' ') else {
         return false;
     };
-    hook::invocations(view, input)
+    hook::invocations(view, input, None)
         .iter()
         .any(|invocation| invocation.form == InvocationForm::Command)
 }

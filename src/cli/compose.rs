@@ -4,13 +4,14 @@
 //! the exit status nor standard error, so errors are shown on the screen, and the exit status is 0.
 //! `agents/drafts.rs` describes how each agent handles drafts.
 
+use super::agent_names;
 use super::output::Reporter;
 use super::pick::{self, Choice, Choices, Picked, Purpose};
 use super::source_options::PromptSource;
 use super::text_editor;
 use crate::agents::Agent;
 use crate::api::{CallRequest, ExpandedPrompt};
-use crate::hook::{self, InvocationForm};
+use crate::hook::{self, AgentMenu, Invocation, InvocationForm};
 use crate::library::{Found, View, read_regular, replace_if_unchanged};
 use crate::prompt::MAX_FILE;
 use crate::wording::and_list;
@@ -71,11 +72,13 @@ impl Compose {
         if !pick::can_draw() {
             return self.open_editor();
         }
-        let agent = Agent::by_draft_path(&self.file);
-        let Some(drafts) = agent.and_then(|agent| agent.drafts.as_ref()) else {
+        let Some(agent) = Agent::by_draft_path(&self.file) else {
             return self.open_editor();
         };
-        if let Err(message) = self.compose(source, drafts.terminal_modes, reporter) {
+        let Some(drafts) = &agent.drafts else {
+            return self.open_editor();
+        };
+        if let Err(message) = self.compose(source, agent, drafts.terminal_modes, reporter) {
             // If this fails, too, nothing more can be done.
             _ = pick::show_message(&message, drafts.terminal_modes);
         }
@@ -92,11 +95,12 @@ impl Compose {
     fn compose(
         &self,
         source: anyhow::Result<&PromptSource>,
+        agent: &'static Agent,
         terminal_modes: &'static str,
         reporter: &Reporter,
     ) -> Result<(), String> {
         let next_step = self
-            .expand_draft(source, terminal_modes, reporter)
+            .expand_draft(source, agent, terminal_modes, reporter)
             // It replaces the draft last, so after an error, the draft is unchanged.
             .map_err(|error| format!("{error:#}\n\n{DRAFT_UNCHANGED}"))?;
         if let NextStep::OpenEditor(draft_state) = next_step {
@@ -111,21 +115,30 @@ impl Compose {
     fn expand_draft(
         &self,
         source: anyhow::Result<&PromptSource>,
+        agent: &'static Agent,
         terminal_modes: &'static str,
         reporter: &Reporter,
     ) -> anyhow::Result<NextStep> {
         let source = source?;
         let view = source.library().view();
         let old = self.read_draft()?;
-        let draft = str::from_utf8(&old).context("the draft is not UTF-8")?;
-        let picked = match expand_commands(&view, draft)? {
+        let system = agent_names::system()?;
+        let draft = Draft {
+            text: str::from_utf8(&old).context("the draft is not UTF-8")?,
+            view: &view,
+            menu: AgentMenu {
+                agent,
+                system: Some(&system),
+            },
+        };
+        let picked = match expand_commands(draft)? {
             Some(ExpandedDraft { expansion, prompts }) => Picked {
                 choice: pick::confirm(&view, expansion, purpose("", terminal_modes))?,
                 expanded: prompts,
             },
             None => {
                 let choices = Choices::new(&view, &source.recent_uses());
-                pick_prompt(&view, choices, draft, terminal_modes, reporter)?
+                pick_prompt(choices, draft, terminal_modes, reporter)?
             }
         };
         match picked.choice {
@@ -196,6 +209,21 @@ fn is_usable(editor: &OsStr) -> bool {
     !editor.is_empty() && !text_editor::is_compose(editor)
 }
 
+/// A draft, and what the names in it stand for.
+#[derive(Clone, Copy)]
+struct Draft<'d> {
+    text: &'d str,
+    view: &'d View,
+    menu: AgentMenu<'d>,
+}
+
+impl Draft<'_> {
+    /// Returns the prompts that the agent's hook would find in a text.
+    fn invocations_in<'t>(&self, text: &'t str) -> Vec<Invocation<'t, Found>> {
+        hook::invocations(self.view, text, Some(self.menu))
+    }
+}
+
 /// A draft whose commands are expanded.
 struct ExpandedDraft {
     expansion: ExpandedPrompt,
@@ -205,20 +233,21 @@ struct ExpandedDraft {
 
 /// Expands each command in a draft in place. Leaves mentions to the hook. Returns `None` if the
 /// draft contains no commands.
-fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedDraft>> {
+fn expand_commands(draft: Draft<'_>) -> anyhow::Result<Option<ExpandedDraft>> {
+    let old = draft.text;
     let mut text = String::new();
     let mut prompts = Vec::new();
     let mut warnings = Vec::new();
     let mut previous_range: Option<Range<usize>> = None;
-    for invocation in hook::invocations(view, draft) {
+    for invocation in draft.invocations_in(old) {
         if invocation.form == InvocationForm::Mention {
             continue;
         }
         match &previous_range {
             // The commands of a stack, such as `:review :security`, share one range.
             Some(range) if *range == invocation.range => text += "\n\n",
-            Some(range) => text += &draft[range.end..invocation.range.start],
-            None => text += &draft[..invocation.range.start],
+            Some(range) => text += &old[range.end..invocation.range.start],
+            None => text += &old[..invocation.range.start],
         }
         let request = CallRequest {
             command: invocation.found.name.to_string(),
@@ -234,8 +263,8 @@ fn expand_commands(view: &View, draft: &str) -> anyhow::Result<Option<ExpandedDr
     let Some(range) = previous_range else {
         return Ok(None);
     };
-    text += &draft[range.end..];
-    warnings.extend(hook_warning(view, draft, &text));
+    text += &old[range.end..];
+    warnings.extend(hook_warning(draft, &text));
     let expansion = ExpandedPrompt {
         prompt: text,
         warnings,
@@ -255,17 +284,15 @@ fn purpose(text: &str, terminal_modes: &'static str) -> Purpose {
 /// Lets the user pick a prompt, with the draft as its input. If the draft begins with a misspelled
 /// command, starts with a search for that command, and the rest of the draft is the input.
 fn pick_prompt(
-    view: &View,
     choices: Choices,
-    draft: &str,
+    draft: Draft<'_>,
     terminal_modes: &'static str,
     reporter: &Reporter,
 ) -> anyhow::Result<Picked> {
-    let draft = draft.trim_end_matches(['\n', '\r']);
     let mut query = "";
-    let mut input = draft;
-    if let Some(name) = hook::misspelled_name(view, draft)
-        && let Some((_, text)) = draft.split_once(name)
+    let mut input = draft.text.trim_end_matches(['\n', '\r']);
+    if let Some(name) = hook::misspelled_name(draft.view, input)
+        && let Some((_, text)) = input.split_once(name)
     {
         query = name;
         input = text.trim_start();
@@ -278,7 +305,7 @@ fn pick_prompt(
             let mut expanded = pick::expand(found, request)?;
             expanded
                 .warnings
-                .extend(hook_warning(view, draft, &expanded.prompt));
+                .extend(hook_warning(draft, &expanded.prompt));
             Ok(expanded)
         },
         reporter,
@@ -288,17 +315,17 @@ fn pick_prompt(
 /// Returns a warning if an expansion contains commands or mentions besides the mentions of the
 /// draft, which are left to the agent's hook anyway. The hook would expand them when the user sends
 /// the message.
-fn hook_warning(view: &View, draft: &str, expansion: &str) -> Option<String> {
+fn hook_warning(draft: Draft<'_>, expansion: &str) -> Option<String> {
     let mut names_in_draft = BTreeSet::new();
-    for invocation in hook::invocations(view, draft) {
+    for invocation in draft.invocations_in(draft.text) {
         if invocation.form == InvocationForm::Mention {
             names_in_draft.insert(invocation.name);
         }
     }
     let mut new_names = BTreeSet::new();
-    for invocation in hook::invocations(view, expansion) {
+    for invocation in draft.invocations_in(expansion) {
         if !names_in_draft.contains(invocation.name) {
-            new_names.insert(format!(":{}", invocation.name));
+            new_names.insert(format!("{}{}", invocation.sign, invocation.name));
         }
     }
     if new_names.is_empty() {

@@ -242,6 +242,36 @@ fn a_draft_becomes_the_expansion_after_three_letters_and_enter_in_every_agent() 
 }
 
 #[test]
+fn an_entry_of_the_agents_menu_in_a_draft_is_expanded_as_the_hook_would() {
+    let mark = |prompt: &str| {
+        format!("---\nmetadata:\n  prompt-expander: \"0.2.0 0 0 {prompt}\"\n---\nA line.\n")
+    };
+    let client = client().prompt("git/nested.md", "See:\n$check this");
+    client.put(".codex/skills/check/SKILL.md", mark("review"));
+    client.put(".codex/skills/git-nested/SKILL.md", mark("git/nested"));
+    for (draft, keys, want) in [
+        (
+            "$check the parser\n",
+            &[("the parser", "\r")][..],
+            "Review this.\n\nthe parser",
+        ),
+        (
+            "$git-nested",
+            &[("`$check`, which the agent's hook expands", "\r")],
+            "See:\n$check this",
+        ),
+        // There is no such entry.
+        ("$review it", &[("compare", "\x1b")], "$review it"),
+    ] {
+        let line = "$PROGRAM compose $FILE";
+        let Some((now, _)) = composed(&client, DRAFTS[0], draft, line, keys) else {
+            return;
+        };
+        assert_eq!(now, want, "{draft}");
+    }
+}
+
+#[test]
 fn commands_in_a_draft_are_expanded_in_their_place_and_what_the_hook_would_take_is_said() {
     let client = client()
         .prompt("style.md", "Short words.")
