@@ -75,6 +75,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
         shows_argument_hint: true,
         further_keys: "disable-model-invocation: true\n",
         further_files: &[],
+        needs_restart: false,
         other_folders: |system| {
             let folder = (CLAUDE_CODE.settings_folder)(system);
             folder

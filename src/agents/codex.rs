@@ -77,6 +77,7 @@ pub(super) static CODEX: Agent = Agent {
             "agents/openai.yaml",
             "policy:\n  allow_implicit_invocation: false\n",
         )],
+        needs_restart: false,
         other_folders: shared_skills, // two skills of one name switch both off
         takes_name: is_agentskills_name,
         // `$path` and the like stay text, because they are variables of the shell.

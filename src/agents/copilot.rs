@@ -61,6 +61,7 @@ pub(super) static COPILOT: Agent = Agent {
         shows_argument_hint: false,
         further_keys: "disable-model-invocation: true\n",
         further_files: &[],
+        needs_restart: true,
         other_folders: shared_skills,
         takes_name: is_agentskills_name,
         builtin_names: "

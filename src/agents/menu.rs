@@ -27,6 +27,8 @@ pub struct Menu {
     pub further_keys: &'static str,
     /// Files that all entries have besides the Markdown file: their paths and texts.
     pub further_files: &'static [(&'static str, &'static str)],
+    /// Whether a running agent shows a changed menu only after a restart.
+    pub needs_restart: bool,
     /// Returns other folders from which the agent reads names for its menu. Their files are the
     /// user's.
     pub(super) other_folders: fn(&System) -> Vec<PathBuf>,

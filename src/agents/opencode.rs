@@ -82,6 +82,7 @@ pub(super) static OPENCODE: Agent = Agent {
         shows_argument_hint: false,
         further_keys: "",
         further_files: &[],
+        needs_restart: true,
         other_folders: |system| {
             let config = system.dot_config().into_iter();
             config

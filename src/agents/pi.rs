@@ -58,6 +58,7 @@ pub(super) static PI: Agent = Agent {
         shows_argument_hint: true,
         further_keys: "",
         further_files: &[],
+        needs_restart: true,
         other_folders: |_| Vec::new(),
         takes_name: is_agentskills_name,
         builtin_names: "

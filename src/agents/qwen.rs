@@ -53,6 +53,7 @@ pub(super) static QWEN: Agent = Agent {
         shows_argument_hint: true,
         further_keys: "disable-model-invocation: true\n",
         further_files: &[],
+        needs_restart: false,
         other_folders: shared_skills,
         takes_name: is_agentskills_name,
         builtin_names: "

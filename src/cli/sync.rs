@@ -9,7 +9,7 @@ use super::source_options::{ConfigOptions, PromptSource};
 use crate::agents::{AGENTS, Agent, ConfigFile, MenuLocation, System};
 use crate::menus::{MenuPlan, MenuSettings, MenuState, library_id};
 use crate::prompt::Severity;
-use crate::wording::{count, or_list, with_commas};
+use crate::wording::{count, join_words, or_list, with_commas};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Value, json};
@@ -75,6 +75,7 @@ impl Sync {
             return Ok(exit_code(!changes.has_failed()));
         }
         let is_done = changes.apply(reporter)?;
+        changes.hint_at_restart(reporter);
         Ok(exit_code(is_done && !changes.has_failed()))
     }
 
@@ -294,6 +295,20 @@ impl MenuChanges {
             reporter.note("updated config.toml");
         }
         Ok(is_done)
+    }
+
+    /// Tells the user which agents show their changed menus only after a restart.
+    fn hint_at_restart(&self, reporter: &Reporter) {
+        let mut titles = Vec::new();
+        for plan in &self.plans {
+            if plan.location.menu.needs_restart && !plan.is_empty() {
+                titles.push(plan.location.agent.title);
+            }
+        }
+        if !titles.is_empty() {
+            let titles = join_words(&titles, "and");
+            reporter.hint(&format!("restart {titles} to see the change"));
+        }
     }
 
     /// Returns the changes as JSON.

@@ -113,6 +113,15 @@ fn settings_that_mean_the_same_stay_as_they_are_written() {
 }
 
 #[test]
+fn agents_that_show_a_change_only_after_a_restart_are_named() {
+    let user = user();
+    let ran = user.words("sync codex opencode pi --yes");
+    assert_contains(&ran.stderr, "restart opencode and pi to see the change");
+    let again = user.words("sync --yes");
+    assert!(!again.stderr.contains("restart"), "{again:?}");
+}
+
+#[test]
 fn an_error_in_the_settings_of_menus_loses_neither_entries_nor_settings() {
     let user = user();
     user.words("sync codex claude-code --yes");
