@@ -100,7 +100,7 @@ pub(super) fn with_team(path: PathBuf, url: Option<&str>) -> anyhow::Result<Conf
 }
 
 /// Returns a settings file with these values of keys, which is not written yet. Keys without a
-/// value are removed. If nothing else is in the file, it is deleted.
+/// value are removed. If nothing else is in the file, it is [deleted](set_text_or_delete).
 fn with_values(path: PathBuf, values: Vec<(&str, Option<Value>)>) -> anyhow::Result<ConfigFile> {
     if let Some((key, _)) = values.first()
         && !is_users_own(&path)
@@ -117,10 +117,19 @@ fn with_values(path: PathBuf, values: Vec<(&str, Option<Value>)>) -> anyhow::Res
             .map_err(|error| toml_error(&error, &text).in_file(&*file.path))?;
     }
     if text != file.original_text() {
-        let is_file_needed = !text.trim().is_empty();
-        file.edited = is_file_needed.then_some(text);
+        set_text_or_delete(&mut file, text);
     }
     Ok(file)
+}
+
+/// Sets the text to write. A file without any text is deleted, unless its path is a symlink, which
+/// would then be broken.
+fn set_text_or_delete(file: &mut ConfigFile, text: String) {
+    if text.trim().is_empty() && !file.path.is_symlink() {
+        file.edited = None;
+    } else {
+        file.edited = Some(text);
+    }
 }
 
 /// Returns the text of a settings file in which a key has this value, or is missing if there is
@@ -155,12 +164,7 @@ pub(super) fn plan_removal_of_trusted() -> anyhow::Result<Option<ConfigFile>> {
     let Some(remaining_text) = remaining_text else {
         return Ok(None);
     };
-    let is_file_needed = !remaining_text.trim().is_empty();
-    file.edited = if is_file_needed {
-        Some(remaining_text)
-    } else {
-        None // deletes the file
-    };
+    set_text_or_delete(&mut file, remaining_text);
     Ok(Some(file))
 }
 

@@ -381,6 +381,19 @@ fn install_fills_the_menu_and_uninstall_empties_it() {
     assert!(!user.path(".codex/skills").join("notes").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_settings_file_behind_a_symlink_is_emptied_and_not_deleted() {
+    let user = user();
+    user.put("dotfiles/config.toml", "menus = [\"codex\"]\n");
+    fs::remove_file(user.path(CONFIG)).unwrap();
+    std::os::unix::fs::symlink(user.path("dotfiles/config.toml"), user.path(CONFIG)).unwrap();
+    user.words("uninstall codex --yes");
+    assert_eq!(user.text("dotfiles/config.toml"), "");
+    user.words("sync codex --yes");
+    assert_eq!(user.text("dotfiles/config.toml"), "menus = [\"codex\"]\n");
+}
+
 #[test]
 fn an_agent_with_nothing_but_a_menu_has_something_to_remove() {
     let user = user();
