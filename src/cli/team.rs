@@ -121,8 +121,8 @@ impl JoinTeam {
             stdin::text(MAX_TOKEN_BYTES, "a token", reporter)?
         };
         let token = text.trim();
-        if token.contains(char::is_whitespace) {
-            bail!("a token is one word, without spaces or line breaks; copy it again");
+        if !token.chars().all(|character| character.is_ascii_graphic()) {
+            bail!("a token is one word of ASCII characters; copy it again");
         }
         Ok(token.to_owned())
     }

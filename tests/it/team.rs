@@ -1162,6 +1162,7 @@ fn a_token_that_the_server_refuses_changes_no_settings() {
         ),
         ("", "answered 401 Unauthorized"),
         ("two words", "a token is one word"),
+        ("“quoted”", "a token is one word of ASCII characters"),
     ] {
         person
             .run(["team", "join", &url(&server)], token)
