@@ -1212,6 +1212,25 @@ fn ctrl_c_after_the_typed_token_ends_the_wait_for_the_server() {
 }
 
 #[test]
+fn ctrl_d_instead_of_a_token_changes_no_settings() {
+    let server = server(&TEAM);
+    let person = newcomer("builtin = false\n");
+    let before = settings_files(&person);
+    let line = format!("$PROGRAM team join {}", url(&server));
+    let Some(mut typing) = Typing::started(&person, 100, &line) else {
+        return;
+    };
+    typing.until("Token for ");
+    typing.keys("\x04");
+    let shown = typing.end();
+    assert!(
+        shown.contains("the token cannot be read from the terminal"),
+        "{shown}"
+    );
+    assert_eq!(settings_files(&person), before);
+}
+
+#[test]
 fn a_server_without_tokens_is_joined_without_one_and_a_token_of_a_file_is_copied() {
     let server = server(&TEAM);
     let person = Client::new().arguments([]);

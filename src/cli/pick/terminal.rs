@@ -231,7 +231,7 @@ fn render(mut line: FrameLine, has_colors: bool) -> String {
 /// Asks a question on the terminal, and reads the answer without showing it. Returns the line.
 ///
 /// # Errors
-/// Fails if there is no terminal, or it was closed.
+/// Fails if there is no terminal, if it was closed, or if the user presses Ctrl-D.
 #[cfg_attr(
     not(feature = "openapi"),
     allow(dead_code, reason = "only the servers of teams have tokens")
@@ -246,7 +246,9 @@ pub(in crate::cli) fn ask_for_secret(question: &str) -> io::Result<String> {
         .write_all(question.as_bytes())
         .and_then(|()| BufReader::new(tty).read_line(&mut line));
     restore();
-    result?;
+    if result? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(line)
 }
 
