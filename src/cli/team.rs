@@ -158,18 +158,29 @@ fn leave(source: &mut PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
     let token_file = settings.path.with_file_name(TOKEN_FILE);
     settings.write()?;
     remove_if_exists(&token_file)?;
-    let mut team_name = "the team".to_owned();
     // Otherwise, the list would be refreshed, and cached, after the command.
-    if let Some(team) = source.settings.team.take() {
-        team.delete_cache()
-            .context("the cache of the team's prompts cannot be deleted")?;
-        team_name = format!("the team of {}", team.url());
-    }
+    let team = source.settings.team.take();
+    delete_caches().context("the cache of the team's prompts cannot be deleted")?;
+    let team_name = match team {
+        Some(team) => format!("the team of {}", team.url()),
+        None => "the team".to_owned(), // its address or its token cannot be used
+    };
     reporter.note(&format!(
         "left {team_name}: its prompts and the file `{TOKEN_FILE}` are no longer on this machine; restart your agents. The \
          server still accepts the token, until `prompt-expander token remove` removes it there"
     ));
     Ok(())
+}
+
+/// Deletes the cached prompts of the team, and of earlier ones.
+fn delete_caches() -> io::Result<()> {
+    let Some(folder) = user_folders::cache() else {
+        return Ok(());
+    };
+    match fs::remove_dir_all(folder.join("team")) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Describes a team and the user's place in it: `https://prompts.example.com: 12 prompts; you are

@@ -2,7 +2,7 @@
 //! and without the server.
 
 use crate::certificates::Authority;
-use crate::client::{Client, LEGACY, Ran};
+use crate::client::{Client, LEGACY, Ran, set_mode};
 use crate::http_client::{HttpServer, write_secret};
 use crate::http_service::{Request, Service, response};
 use crate::openapi_call::base;
@@ -1073,6 +1073,9 @@ fn newcomer(settings: &str) -> Client {
     person
 }
 
+/// The folder with the cached prompts of teams.
+const CACHE: &str = ".cache/prompt-expander/team";
+
 /// The files in the folder of the settings, with their modes and texts.
 fn settings_files(person: &Client) -> Vec<(String, u32, String)> {
     let entries = fs::read_dir(person.root().join(".config/prompt-expander")).unwrap();
@@ -1145,9 +1148,21 @@ fn who_joins_a_team_has_its_prompts_and_who_leaves_has_nothing_of_it() {
         panic!("one file")
     };
     assert_eq!(*config, settings.replace("team-token-env = 'OLD'\n", ""));
-    let cache = person.root().join(".cache/prompt-expander/team");
-    assert_eq!(fs::read_dir(cache).unwrap().count(), 0);
+    assert!(!person.root().join(CACHE).exists());
     person.words("team leave").says(1, &["you are in no team"]);
+}
+
+#[test]
+fn who_leaves_a_team_has_no_cache_of_it_even_if_the_token_cannot_be_used() {
+    let server = server_with_token_file();
+    let person = newcomer("");
+    person
+        .run(["team", "join", &url(&server)], "a-token-for-reading\n")
+        .says(0, &["joined"]);
+    let token_file = person.root().join(".config/prompt-expander/team-token");
+    set_mode(&token_file, 0o644);
+    person.words("team leave").says(0, &["left the team: "]);
+    assert!(!person.root().join(CACHE).exists());
 }
 
 #[test]

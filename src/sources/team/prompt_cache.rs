@@ -23,7 +23,6 @@ use crate::prompt::{Diagnostic, Kind, Revision};
 use crate::sources::openapi::SecretHeader;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -216,11 +215,6 @@ impl Team {
     /// Returns the number of prompts in the cached list.
     pub(crate) fn prompt_count(&self) -> usize {
         self.list().prompts.len()
-    }
-
-    /// Deletes the cache.
-    pub(crate) fn delete_cache(&self) -> io::Result<()> {
-        self.folder.delete()
     }
 }
 
