@@ -396,7 +396,7 @@ fn gates() -> Vec<Gate> {
             "expand a small prompt",
             Strace,
             unwatched.each(Strace, 100, 500),
-            12.0,
+            15.0,
         ),
         gate(
             "expand a small prompt, watched",
