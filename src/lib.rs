@@ -18,7 +18,7 @@
 //! | `wording` | quotes, counts and joins words in messages | |
 //! | `input` | reads text and JSON from other programs, and repairs common mistakes in them | |
 //! | `lock` | locks data that a panic cannot leave half changed | |
-//! | `whole_file` | reads, creates and replaces whole files | |
+//! | `whole_file` | reads, creates and replaces whole files; opens files to append to | |
 //! | [`prompt`] | parses prompt files, and expands a prompt with a call into messages | do I/O; it knows no clock, environment or protocol |
 //! | [`jsonrpc`] | parses and writes messages of JSON-RPC | |
 //! | [`agents`] | knows all facts about each agent, and plans changes of its config | |
@@ -26,7 +26,7 @@
 //! | [`library`] | finds, reads, watches and writes prompts; a [`library::View`] shows what one caller may see | know which sources there are, except for folders |
 //! | [`sources`] | adds sources of prompts: projects, packs, plugins, services, databases, teams | |
 //! | [`usage`] | counts how often each prompt is used | know who uses it, or for what |
-//! | [`hook`] | adds the text of prompts to a message that the user has submitted | wait for a network |
+//! | [`hook`] | adds the text of prompts to a message that the user has submitted | call a service, or wait for long: the team's server has 300 ms |
 //! | [`api`] | defines the JSON objects that the page and `--json` share | |
 //! | [`menus`] | keeps entries for prompts in agents' own menus | touch a file that it has not written |
 //! | [`doctor`] | finds out why an agent does not get its prompts | |
@@ -48,8 +48,8 @@
 //! - `whole_file.rs` writes every file that the program creates or replaces. It says what happens
 //!   to the owner and the mode of the file, and what a crash leaves.
 //! - The program writes only these files: those that the user named, prompt files for callers who
-//!   may edit them, agents' configs and menus after the user has confirmed, and its own files in the
-//!   user's folders for data, caches and state, to which the counts of uses belong.
+//!   may edit them, agents' configs and menus after the user has confirmed, and its own files in
+//!   the user's folders for data, caches and state, such as the counts of uses.
 //! - A broken file is data, a [`prompt::Diagnostic`], and affects no other file. Code reads the
 //!   kind of a diagnostic; people read its message.
 //! - Everything that comes from outside has a limit, and exceeding the limit is an error that says

@@ -16,8 +16,8 @@
 //!
 //! A line is appended with a single write. So processes that write at the same time lose nothing,
 //! and one that is killed loses at most the use in progress. A full disk may cut off the end of a
-//! line. It then has no way, is not counted, and the next line is still read, because a line
-//! *begins* with its line break.
+//! line. That line is then not counted. The next one is still read, because a line *begins* with
+//! its line break.
 
 mod counts;
 mod log;

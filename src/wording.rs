@@ -94,7 +94,7 @@ pub(crate) fn encoded_path(path: &str) -> impl Display + '_ {
     utf8_percent_encode(path, ENCODED)
 }
 
-/// Decodes a path of [`encoded_path`].
+/// Decodes a path that [`encoded_path`] has encoded.
 pub(crate) fn decoded_path(encoded: &str) -> String {
     percent_decode_str(encoded).decode_utf8_lossy().into_owned()
 }

@@ -136,7 +136,7 @@ fn usage_problem(source: &PromptSource) -> Option<Diagnostic> {
         "uses of prompts cannot be counted: {} cannot be written to: {error}",
         output::full_path(log.folder())
     );
-    let fix = "correct its permissions, or write `usage = false` into config.toml";
+    let fix = "make it a folder that you can write to, or write `usage = false` into config.toml";
     Some(Diagnostic::new(Kind::Warning, message, fix))
 }
 

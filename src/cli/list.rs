@@ -53,13 +53,13 @@ pub(super) struct List {
     /// List only prompts that are not built in
     #[arg(long)]
     mine: bool,
-    /// List the prompts that were used most in the last 90 days first, with their uses
+    /// Put the prompts that were used most in the last 90 days first
     ///
-    /// Shows how often each prompt was used, and when it was last used. In a pipe, these are two
-    /// columns after the usage.
+    /// Shows how often each prompt was used, and the day of the last use. In a pipe, these are two
+    /// columns after the usage. To turn the counts off, write `usage = false` into config.toml.
     #[arg(long, conflicts_with = "unused")]
     by_use: bool,
-    /// List only prompts that were not used in this many days, such as `90d`
+    /// List only prompts that were not used within this number of days, such as `90d`
     #[arg(long, value_name = "DAYS", value_parser = parse_days)]
     unused: Option<i32>,
     /// Also show the file of each prompt

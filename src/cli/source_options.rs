@@ -400,6 +400,16 @@ impl PromptSource {
         Some(UsageLog::new(user_folders::state()?.join("usage")))
     }
 
+    /// Returns the error for a command that needs the [log](PromptSource::usage_log) if there is
+    /// none.
+    pub(super) fn uncounted_message(&self) -> &'static str {
+        if self.reads_store() {
+            "uses of prompts in a database are not counted; leave out --by-use and --unused"
+        } else {
+            "uses of prompts are not counted, because config.toml has `usage = false`, or is not read"
+        }
+    }
+
     /// Returns whether the prompts come from a database, which takes the place of the settings
     /// file.
     fn reads_store(&self) -> bool {
@@ -409,7 +419,7 @@ impl PromptSource {
         return false;
     }
 
-    /// Counts a use of each of these prompts, whose expansions a command has delivered.
+    /// Counts a use of each prompt whose expansion a command has delivered.
     pub(super) fn count_uses(&self, expanded: &[Found]) {
         if let Some(log) = self.usage_log() {
             for found in expanded {

@@ -74,8 +74,8 @@ pub(super) fn edit(
     let name = original.name;
     let changes = changes_of_both(editor, new, original.text);
     bail!(
-        "{} has changed since you read it, and nothing is written; run `prompt-expander edit {name}` again, and put \
-         your change into the text as it is now; your text is in {file}{changes}",
+        "{} has changed since you read it, so nothing was written; run `prompt-expander edit {name}` again to put your \
+         change into the new text; your text is in {file}{changes}",
         in_backticks(name)
     )
 }

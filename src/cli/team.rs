@@ -39,7 +39,7 @@ pub(super) enum TeamCommand {
     ///
     /// If the server does not answer, or does not accept your token, the exit status is 1.
     Status {
-        /// Print one JSON object with `url`, `name`, `role` and `prompts`, their number
+        /// Print one JSON object: `url`, your `name` and `role`, and the number of `prompts`
         #[arg(long)]
         json: bool,
     },
@@ -135,7 +135,7 @@ impl JoinTeam {
 fn status(is_json: bool, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
     reporter.warn_all(&source.settings.problems);
     let Some(team) = &source.settings.team else {
-        bail!("you are in no team; `prompt-expander team join URL` joins one");
+        bail!("you are in no team; join one with `prompt-expander team join URL`");
     };
     let member = team.connect().map_err(|error| {
         let prompts = count(team.prompt_count(), "prompt");

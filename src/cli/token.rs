@@ -121,7 +121,7 @@ impl AddToken {
             }
             None => {
                 output::print_verbatim(format!("{token}\n{line}\n").as_bytes())?;
-                "in the second line, which belongs into the file of `serve --token-file`".to_owned()
+                "in the second line; put that line into the file of `serve --token-file`".to_owned()
             }
         };
         output::print_unlabelled(&format!(

@@ -35,14 +35,14 @@ impl From<io::Error> for EntryError {
     }
 }
 
-/// What could not be done with an entry.
+/// What to do with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryAction {
     Write,
     Remove,
 }
 
-/// Entries with which the same could not be done for the same reason.
+/// Entries that could not be written, or not be removed, for the same reason.
 struct FailedEntries<'p> {
     action: EntryAction,
     error: EntryError,
@@ -50,7 +50,7 @@ struct FailedEntries<'p> {
 }
 
 impl FailedEntries<'_> {
-    /// Returns whether this is what happened to another entry, too.
+    /// Returns whether another entry failed in the same way.
     fn is_same_failure(&self, action: EntryAction, error: &EntryError) -> bool {
         let is_same_error = match (&self.error, error) {
             (EntryError::Changed, EntryError::Changed) => true,
@@ -188,8 +188,7 @@ impl MenuPlan {
     }
 }
 
-/// Adds what could not be done with an entry, to the entries with the same failure if there are
-/// any.
+/// Adds an entry that failed. Entries with the same failure are kept together.
 fn add_failure<'p>(
     failures: &mut Vec<FailedEntries<'p>>,
     name: &'p str,

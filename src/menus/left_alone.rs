@@ -107,7 +107,7 @@ impl Refused {
                     "the name is taken by {}, which `sync` did not write",
                     path_in_backticks(file)
                 ),
-                "rename that or the prompt, or write `menu: false` into the prompt".to_owned(),
+                "rename that file or the prompt, or write `menu: false` into the prompt".to_owned(),
             ),
             Refused::Linked(link) => (
                 format!("the symlink {} is in its place", path_in_backticks(link)),
@@ -145,7 +145,7 @@ impl Kept {
                 (
                     format!("`sync` wrote {it} for another settings file, {file}"),
                     format!(
-                        "run `prompt-expander sync --config` with that one, or delete the {files}"
+                        "run `prompt-expander sync --config FILE` with that file, or delete the {files}"
                     ),
                 )
             }

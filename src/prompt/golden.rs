@@ -633,7 +633,7 @@ impl Case {
 /// Returns the error for a line above the first block that isn't one of the known ones.
 fn unknown_setup_error(line: &TestLine<'_>) -> Diagnostic {
     let message = format!(
-        "{} does not say how the prompt is called",
+        "{} is not a line that a test case can begin with",
         quoted(line.text)
     );
     let known = [

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 /// How often each prompt was used in a period.
 #[derive(Debug, Default)]
 pub struct UsageCounts {
-    /// By [`prompt_key`].
+    /// The uses of each prompt, by [`prompt_key`].
     by_prompt: HashMap<String, PromptUses>,
-    /// The first day of which a use is kept, even if it is before the period. `None` if no use is.
+    /// The day of the earliest use that is kept, even if it is before the period. `None` if there
+    /// is no use.
     first_counted_day: Option<Date>,
 }
 
@@ -38,7 +39,7 @@ struct MonthFile {
 }
 
 impl UsageCounts {
-    /// Counts the uses since a day in the files of a folder.
+    /// Counts the uses since a day, from the files in a folder.
     ///
     /// # Errors
     /// Fails if the folder or a file can't be read. A missing folder has no uses.
@@ -81,7 +82,7 @@ impl UsageCounts {
         prompts.sort_by_cached_key(|found| Reverse(self.of(found.layer, &found.name).count));
     }
 
-    /// Returns the first day of which a use is kept, even if it is before the period.
+    /// Returns the day of the earliest use that is kept, even if it is before the period.
     pub fn first_counted_day(&self) -> Option<Date> {
         self.first_counted_day
     }

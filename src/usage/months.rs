@@ -7,14 +7,13 @@ use jiff::{Timestamp, ToSpan};
 /// How many months are kept besides the current one.
 pub(super) const KEPT_MONTHS: i32 = 13;
 
-/// How many days ago a use can be and still be kept, whichever months these are: 13 months have at
-/// least 393 days.
+/// For how many days every use is kept: 13 months have at least 393 days.
 pub const KEPT_DAYS: i32 = 393;
 
-/// The end of the names of files.
+/// The suffix of the files' names.
 const SUFFIX: &str = ".log";
 
-/// Returns the day that was so many days ago, in UTC.
+/// Returns the day that was `days` days ago, in UTC.
 pub fn days_ago(days: i32) -> Date {
     today().saturating_sub(days.days())
 }

@@ -19,8 +19,8 @@ pub enum Way {
 impl Way {
     const ALL: [Way; 4] = [Way::Hook, Way::Menu, Way::Tool, Way::CommandLine];
 
-    /// Returns the word that ends a line. None is the beginning of another one, so a line that was
-    /// cut off has no way.
+    /// Returns the word that ends a line. No word is the beginning of another one, so a line that
+    /// was cut off never ends in one.
     fn name(self) -> &'static str {
         match self {
             Way::Hook => "hook",
@@ -47,7 +47,7 @@ pub(super) fn prompt_key(layer: Layer, name: &str) -> String {
     format!("{} {name}", layer.name)
 }
 
-/// What a line says.
+/// The use in a line.
 pub(super) struct UsedPrompt<'l> {
     pub(super) day: Date,
     /// The [`prompt_key`].

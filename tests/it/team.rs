@@ -525,7 +525,7 @@ fn a_prompt_that_has_changed_meanwhile_is_not_overwritten_and_the_text_of_the_pe
     let person = person(&server).variable("EDITOR", &editor);
     output(person.words("list"));
     let error = person.words("edit review").stderr;
-    let what_next = "`review` has changed since you read it, and nothing is written; run `prompt-expander edit review` again";
+    let what_next = "`review` has changed since you read it, so nothing was written; run `prompt-expander edit review` again";
     assert!(error.contains(what_next), "{error}");
     let (message, differences) = error.split_once("\n\n--- as you read it\n").unwrap();
     let (theirs, mine) = differences.split_once("\n--- as you read it\n").unwrap();
@@ -1099,12 +1099,13 @@ fn who_joins_a_team_has_its_prompts_and_who_leaves_has_nothing_of_it() {
     let settings =
         "# Mine.\nbuiltin = false # none\nteam-token-env = 'OLD'\n\n[[openapi]]\nfile = 'x'\n";
     let person = newcomer(settings);
-    person
-        .words("team status")
-        .says(1, &["you are in no team; `prompt-expander team join URL`"]);
+    person.words("team status").says(
+        1,
+        &["you are in no team; join one with `prompt-expander team join URL`"],
+    );
     person.run(["new", "review", "--team"], "Review").says(
         1,
-        &["there is no team; `prompt-expander team join URL` joins one"],
+        &["there is no team; join one with `prompt-expander team join URL`"],
     );
     let membership = format!("{url}: 1 prompt; you are known as `ana`, with the role `read`");
     person

@@ -364,7 +364,7 @@ fn list_unused_has_the_prompts_without_a_use_in_so_many_days() {
     }
     for days in ["90", "d", "0d", "394d", "-1d", "3m"] {
         let ran = client.words(&format!("list --unused={days}"));
-        ran.says(2, &["a number of days, such as `90d`", "13 months"]);
+        ran.says(2, &["write days as in `90d`", "13 months"]);
     }
 }
 
@@ -380,11 +380,11 @@ fn a_list_by_use_says_if_counting_began_later_or_is_off() {
     for (line, want) in [
         (
             "list --mine --unused 90d",
-            format!("note: counting began on {day}\n"),
+            format!("note: counting began on {day}; earlier uses are not known\n"),
         ),
         (
             "list --mine --by-use",
-            format!("note: counting began on {day}\n"),
+            format!("note: counting began on {day}; earlier uses are not known\n"),
         ),
         ("list --mine --unused 10d", String::new()),
     ] {

@@ -13,8 +13,7 @@ use unicode_width::UnicodeWidthStr;
 /// shown as one finding.
 const REPEATED_FROM: usize = 4;
 
-/// The maximum number of places that are shown of a repeated finding whose text is the same in
-/// each.
+/// The maximum number of places that are shown for a repeated finding with the same text in each.
 const MAX_PLACES: usize = 3;
 
 /// The same for a finding whose text has other details in each place.

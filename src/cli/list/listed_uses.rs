@@ -42,26 +42,27 @@ pub(super) fn parse_days(text: &str) -> Result<i32, String> {
     match text.strip_suffix('d').map(str::parse) {
         Some(Ok(days)) if (1..=KEPT_DAYS).contains(&days) => Ok(days),
         _ => Err(format!(
-            "it must be a number of days, such as `90d`, and at most `{KEPT_DAYS}d`, because counts are kept for 13 months"
+            "write days as in `90d`, and at most `{KEPT_DAYS}d`, because counts are kept for 13 months"
         )),
     }
 }
 
 impl ListedUses {
-    /// Reads the uses in the last days.
+    /// Reads the uses in the last `days` days.
     ///
     /// # Errors
     /// Fails if uses are not counted, or if they can't be read.
     pub(super) fn read(source: &PromptSource, days: i32) -> anyhow::Result<ListedUses> {
         let Some(log) = source.usage_log() else {
-            bail!(
-                "uses of prompts are not counted: config.toml has `usage = false`, or is not read, or the prompts are in a \
-                 database"
-            );
+            bail!(source.uncounted_message());
         };
         let since = days_ago(days);
-        let counts = UsageCounts::read(log.folder(), since)
-            .with_context(|| format!("{} cannot be read", output::full_path(log.folder())))?;
+        let counts = UsageCounts::read(log.folder(), since).with_context(|| {
+            format!(
+                "the uses in {} cannot be read",
+                output::full_path(log.folder())
+            )
+        })?;
         Ok(ListedUses { since, counts })
     }
 
@@ -89,7 +90,9 @@ impl ListedUses {
     pub(super) fn note(&self) -> Option<String> {
         match self.counts.first_counted_day() {
             None => Some("no use of a prompt has been counted yet".to_owned()),
-            Some(day) if day > self.since => Some(format!("counting began on {day}")),
+            Some(day) if day > self.since => Some(format!(
+                "counting began on {day}; earlier uses are not known"
+            )),
             Some(_) => None,
         }
     }

@@ -210,7 +210,7 @@ impl Watch {
     /// Fails if the system has no events for these paths. The error is a clause for a message.
     fn watch_with_system_events(&self) -> Result<Box<dyn Watcher + Send>, String> {
         if self.watched.is_on_network {
-            let reason = "some are on a network file system, or on one that is not known";
+            let reason = "some are on a network file system, or on an unknown one";
             return Err(reason.to_owned());
         }
         self.watch_with::<RecommendedWatcher>(Config::default())

@@ -109,7 +109,7 @@ impl Library {
 /// Returns the error for a layer that has no folder or server to write prompts to.
 fn no_store_error(layer: Layer) -> Diagnostic {
     if layer == Layer::TEAM {
-        let fix = "`prompt-expander team join URL` joins one";
+        let fix = "join one with `prompt-expander team join URL`";
         return Diagnostic::new(Kind::NotWritable, "there is no team", fix);
     }
     let message = "there is no folder of prompts to write to";

@@ -82,7 +82,7 @@ impl FileStore {
         self.carry_out(&plan)
     }
 
-    /// Adds what the history is missing of a request whose text is already in the prompt's file.
+    /// Completes the history for a request whose text is already in the prompt's file.
     fn complete_history(
         &self,
         request: &WriteRequest<'_>,

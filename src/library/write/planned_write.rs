@@ -264,8 +264,8 @@ fn check_allowed(real_path: &Path, caller: &Caller, root: &Root) -> Result<(), D
     }
     let path = path_in_backticks(real_path);
     let message =
-        format!("the file is a symlink to {path}, where you cannot write; nothing is written");
-    let fix = "write another prompt";
+        format!("the file is a symlink to {path}, where you may not write; nothing was written");
+    let fix = "choose another name";
     Err(Diagnostic::new(Kind::OutsideFolder, message, fix))
 }
 

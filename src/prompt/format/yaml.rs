@@ -84,8 +84,8 @@ pub(crate) fn parse(yaml: &str, first_line: usize, budget: &mut usize) -> Result
     parse_within(yaml, first_line, limits, budget)
 }
 
-/// Parses a text of which only the value matters, not the positions in it. Returns `None` if it is
-/// invalid, or larger than [`MAX_YAML_SIZE`].
+/// Parses a text without its positions. Returns `None` if it is invalid, or larger than
+/// [`MAX_YAML_SIZE`].
 pub(crate) fn parse_value(yaml: &str) -> Option<Value> {
     let any_line = 1;
     let mut budget = MAX_YAML_SIZE;

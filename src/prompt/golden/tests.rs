@@ -277,15 +277,15 @@ fn a_line_without_a_meaning_is_refused_with_its_position() {
         ("===\n", "1:1: the case has no title; "),
         (
             "=== T\nfoo\n",
-            "2:1: `foo` does not say how the prompt is called; ",
+            "2:1: `foo` is not a line that a test case can begin with; ",
         ),
         (
             "=== T\narg a\n",
-            "2:1: `arg a` does not say how the prompt is called; ",
+            "2:1: `arg a` is not a line that a test case can begin with; ",
         ),
         (
             "=== T\narg : x\n",
-            "2:1: `arg : x` does not say how the prompt is called; ",
+            "2:1: `arg : x` is not a line that a test case can begin with; ",
         ),
         ("=== T\n---\n", "2:1: unknown block "),
         (

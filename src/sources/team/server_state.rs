@@ -1,5 +1,5 @@
 //! What the user's processes know about the team's server: when they got the list of prompts from
-//! it, when it failed, and for which names it was asked in vain.
+//! it, when it failed, and which names it didn't know.
 
 use crate::prompt::{Diagnostic, Revision};
 use jiff::Timestamp;
