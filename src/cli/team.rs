@@ -84,8 +84,10 @@ impl JoinTeam {
                 team.url()
             );
         }
-        // Before the token, so that the user doesn't type it in vain.
         let settings = settings_edits::with_team(settings_file()?, Some(&url))?;
+        if settings.is_edited() {
+            settings.target()?; // fails before the user types the token in vain
+        }
         let token = self.read_token(&url, reporter)?;
         let value = (!token.is_empty()).then(|| HeaderValue::Typed(token.clone()));
         let team = connection(url, value).map_err(anyhow::Error::msg)?;
@@ -99,7 +101,9 @@ impl JoinTeam {
             write_token(&token_file, &token)
                 .with_context(|| format!("{} cannot be written", display_path(&token_file)))?;
         }
-        settings.write()?;
+        if settings.is_edited() {
+            settings.write()?;
+        }
         reporter.note(&format!(
             "joined {}; restart your agents to use its prompts there",
             description(&team, &member)

@@ -1228,6 +1228,23 @@ fn ctrl_c_after_the_typed_token_ends_the_wait_for_the_server() {
 }
 
 #[test]
+fn a_read_only_settings_file_is_joined_with_only_if_it_names_the_team_already() {
+    let server = server_with_token_file();
+    for (settings, exit_code, want) in [
+        (String::new(), 1, "it is read-only"),
+        (format!("team = '{}'\n", url(&server)), 0, "known as `ana`"),
+    ] {
+        let person = newcomer(&settings);
+        set_mode(person.path(".config/prompt-expander/config.toml"), 0o444);
+        person
+            .run(["team", "join", &url(&server)], "a-token-for-reading")
+            .says(exit_code, &[want]);
+        let has_token = person.path(".config/prompt-expander/team-token").exists();
+        assert_eq!(has_token, exit_code == 0, "{settings}");
+    }
+}
+
+#[test]
 fn ctrl_d_instead_of_a_token_changes_no_settings() {
     let server = server(&TEAM);
     let person = newcomer("builtin = false\n");
