@@ -571,6 +571,22 @@ fn a_read_only_config_is_reported_before_the_question() {
 }
 
 #[test]
+fn a_config_behind_a_symlink_is_emptied_and_not_deleted() {
+    let user = User::new();
+    user.done(&["install", "codex", "--yes"]);
+    let hooks = user.path(".codex/hooks.json");
+    let moved_hooks = user.path("project/hooks.json");
+    fs::rename(&hooks, &moved_hooks).unwrap();
+    symlink(&moved_hooks, &hooks).unwrap();
+    user.done(&["uninstall", "codex", "--yes"]);
+    assert!(hooks.is_symlink());
+    let text = fs::read_to_string(&moved_hooks).unwrap();
+    assert!(!text.contains("prompt-expander"), "{text}");
+    user.done(&["install", "codex", "--yes"]);
+    assert!(user.text(".codex/hooks.json").contains("prompt-expander"));
+}
+
+#[test]
 fn the_path_that_stays_the_same_after_an_update_is_registered() {
     let user = User::new();
     let stable = user.path("bin/prompt-expander");

@@ -513,6 +513,8 @@ fn check_not_users_file(agent: &Agent, file: &Path, system: &System) -> Result<(
 
 /// Restores a file to its state before the installation, byte for byte, if only whitespace differs
 /// from that state: plans to replace it with its backup, or to delete it if `install` created it.
+///
+/// A file behind a symlink is not deleted, because the symlink would then be broken.
 fn restore_if_possible(file: &mut ConfigFile) {
     let Some(edited) = &file.edited else {
         return;
@@ -522,7 +524,7 @@ fn restore_if_possible(file: &mut ConfigFile) {
             file.edited = Some(backup);
             file.backup = Backup::Remove;
         }
-        None if is_equal_except_whitespace(edited, file.template) => {
+        None if is_equal_except_whitespace(edited, file.template) && !file.path.is_symlink() => {
             file.edited = None;
             file.backup = Backup::None;
         }
