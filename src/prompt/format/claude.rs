@@ -65,6 +65,9 @@ const CLAUDE_WORDS_SYNTAX: PlaceholderSyntax = PlaceholderSyntax {
     ..CLAUDE_SYNTAX
 };
 
+/// The number of the first word.
+const FIRST_WORD_NUMBER: usize = 0;
+
 /// The placeholders that show that a file takes single words.
 const INDEXED_WORDS: PlaceholderSyntax = PlaceholderSyntax {
     forms: &[INDEXED_WORD],
@@ -117,31 +120,23 @@ fn is_repaired_by_claude_code(warning: &Diagnostic, file_text: &str) -> bool {
 /// Builds the prompt of a command or skill of Claude Code. As in Claude Code, each argument
 /// receives one word of the text if the file contains placeholders such as `$name` or `$1`.
 fn into_claude_prompt(mut source: MarkdownSource, name: &Name) -> Prompt {
-    let syntax = declare_words(&mut source);
+    let mut syntax = &CLAUDE_SYNTAX;
+    source.declare_numbered_arguments(&INDEXED_WORDS, FIRST_WORD_NUMBER);
+    // `$1` may be a price. So it is an argument only if something else shows that the file takes
+    // single words, which includes `$ARGUMENTS[1]`.
+    if takes_single_words(&source.frontmatter) {
+        syntax = &CLAUDE_WORDS_SYNTAX;
+        source.declare_numbered_arguments(&NUMBERED_WORDS, FIRST_WORD_NUMBER);
+    }
     let mut prompt = source.into_prompt(name, syntax);
     prompt.one_word_per_argument = prompt.messages.iter().any(has_dollar_placeholder);
     prompt.foreign_syntax = &CLAUDE_CODE;
     prompt
 }
 
-/// Declares the words of the text that the body uses, and returns the syntax of the file.
-///
-/// `$ARGUMENTS[1]` is a word in every file. `$1` is one only if the file shows that it takes words,
-/// because otherwise it may be a price.
-fn declare_words(source: &mut MarkdownSource) -> &'static PlaceholderSyntax {
-    let first_number = 0;
-    // Must come first: an argument that is declared here shows that the file takes words.
-    source.declare_words(&INDEXED_WORDS, first_number);
-    if !has_signs_of_words(&source.frontmatter) {
-        return &CLAUDE_SYNTAX;
-    }
-    source.declare_words(&NUMBERED_WORDS, first_number);
-    &CLAUDE_WORDS_SYNTAX
-}
-
-/// Returns whether a file shows that it takes single words: it has an argument, or the key
-/// `arguments` or `argument-hint`.
-fn has_signs_of_words(frontmatter: &Frontmatter) -> bool {
+/// Returns whether a file takes single words of the text: it has an argument, or the key `arguments`
+/// or `argument-hint`.
+fn takes_single_words(frontmatter: &Frontmatter) -> bool {
     let has_hint = frontmatter
         .ignored_keys
         .iter()

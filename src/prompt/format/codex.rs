@@ -57,7 +57,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     source.declare_used(&SYNTAX, arguments)?;
     let has_names = !source.frontmatter.arguments.is_empty();
     if !has_names {
-        source.declare_words(&SYNTAX, 1);
+        source.declare_numbered_arguments(&SYNTAX, 1);
     }
     let mut prompt = source.into_prompt(name, &SYNTAX);
     prompt.one_word_per_argument = !has_names;
@@ -74,7 +74,7 @@ pub(crate) fn parse(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
 pub(crate) fn parse_pi(name: &Name, text: &str) -> Result<Prompt, Diagnostic> {
     let mut source = markdown::read(Dialect::Other, text)?;
     source.frontmatter.arguments.clear(); // pi has no such key.
-    source.declare_words(&PI_SYNTAX, 1);
+    source.declare_numbered_arguments(&PI_SYNTAX, 1);
     let mut prompt = source.into_prompt(name, &PI_SYNTAX);
     prompt.one_word_per_argument = true;
     prompt.foreign_syntax = &foreign_syntax::NONE;

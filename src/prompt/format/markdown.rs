@@ -273,7 +273,11 @@ impl MarkdownSource {
     /// There are no gaps, so that `$2` is the second word even if the body doesn't use `$1`. The
     /// first words belong to the arguments that the frontmatter declares. If a placeholder such as
     /// `${@:2}` stands for the rest of the words, one more argument is declared for the rest.
-    pub(crate) fn declare_words(&mut self, syntax: &PlaceholderSyntax, first_number: usize) {
+    pub(crate) fn declare_numbered_arguments(
+        &mut self,
+        syntax: &PlaceholderSyntax,
+        first_number: usize,
+    ) {
         let declared_count = self.frontmatter.arguments.len();
         // Only declared names are parsed as placeholders. So declare all words that are possible,
         // parse the body, and drop the words after the last one that it uses.

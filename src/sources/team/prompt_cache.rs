@@ -361,20 +361,26 @@ impl Team {
         }
     }
 
-    /// Refreshes the list because somebody called a prompt that isn't in it. Does so only once
-    /// within a few seconds for the same name. Returns whether the list was replaced.
+    /// Refreshes the list because somebody called a prompt that isn't in it, unless the server was
+    /// asked for the same name a few seconds ago. Returns whether it is worth to search again.
     pub(super) fn refresh_for_name(&self, name: &str) -> bool {
-        if self.backoff_error().is_some() {
+        if self.backoff_error().is_some() || !self.record_unknown_name(name) {
             return false;
         }
+        let refreshed = self.refresh_list(self.remaining_wait());
+        refreshed.is_ok() // `outage_message` reports a failure
+    }
+
+    /// Records that the server is asked for a name that isn't in the list. Returns `false` if it
+    /// shouldn't be asked, because it was asked for this name, or for many names, just before.
+    fn record_unknown_name(&self, name: &str) -> bool {
         let mut state = self.state();
         if !state.record_unknown_name(name) {
             return false;
         }
-        _ = self.folder.write(STATE_FILE, &state); // if this fails, the next call asks again
-        let old = self.list();
-        _ = self.refresh_list(self.remaining_wait()); // then the prompt stays unknown
-        !Arc::ptr_eq(&old, &self.list())
+        // If this fails, the next call asks again.
+        _ = self.folder.write(STATE_FILE, &state);
+        true
     }
 
     /// Fetches the list of prompts if none is cached yet.
