@@ -2,8 +2,9 @@
 
 use super::build::{foreign_format, is_visible_to_caller, utf16_ranges};
 use super::types::{
-    ArgumentValue, CallRequest, ExpansionLength, Explanation, MeasuredLimit, PlaceholderCount,
-    Preview, ShadowedPrompt, Utf16Range,
+    ArgumentValue, CallOutcome, CallRequest, CallValues, ExpansionLength, ExplainedPrompt,
+    Explanation, MeasuredLimit, PlaceholderCount, PlaceholderSummary, Preview, PromptOrigin,
+    ShadowedPrompt, Utf16Range,
 };
 use crate::agents::{AGENTS, Agent};
 use crate::hook::{self, InvocationForm};
@@ -27,9 +28,15 @@ pub fn explain(
 ) -> Result<Explanation, Diagnostic> {
     let prompt = found.prompt()?;
     let call_text = request.text();
-    let bound = request.bind(&prompt, &call_text)?;
-    let outcome = ExpansionOutcome::of_call(found, &bound);
-    Ok(build_explanation(view, found, &bound, &call_text, &outcome))
+    let bound_call = request.bind(&prompt, &call_text)?;
+    let outcome = ExpansionOutcome::of_call(found, &bound_call);
+    Ok(build_explanation(
+        view,
+        found,
+        &bound_call,
+        &call_text,
+        &outcome,
+    ))
 }
 
 /// Explains a call, and also returns its expansion and where the values are in it. If the call
@@ -41,10 +48,10 @@ pub fn explain(
 pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Preview, Diagnostic> {
     let prompt = found.prompt()?;
     let call_text = request.text();
-    let bound = request.bind(&prompt, &call_text)?;
-    let outcome = ExpansionOutcome::of_call(found, &bound);
-    let explanation = build_explanation(view, found, &bound, &call_text, &outcome);
-    let mut filled_in = fill_in(&prompt, &bound.binding).unwrap_or_default();
+    let bound_call = request.bind(&prompt, &call_text)?;
+    let outcome = ExpansionOutcome::of_call(found, &bound_call);
+    let explanation = build_explanation(view, found, &bound_call, &call_text, &outcome);
+    let mut filled_in = fill_in(&prompt, &bound_call.binding).unwrap_or_default();
     let mut text = None;
     let mut partial = None;
     if let ExpansionOutcome::Expanded(expansion) = outcome {
@@ -59,7 +66,7 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
     }
     Ok(Preview {
         explanation,
-        typed: chat_command(view, &bound),
+        typed: chat_command(view, &bound_call),
         text,
         partial,
         value_ranges: filled_in.value_ranges,
@@ -69,8 +76,8 @@ pub fn preview(view: &View, found: &Found, request: &CallRequest) -> Result<Prev
 
 /// Returns the message that a user can type in a chat to make this call, e.g. `:review src`.
 /// Returns `None` if no message has exactly this meaning.
-fn chat_command(view: &View, bound: &BoundCall<'_>) -> Option<String> {
-    let message = bound.prompt.command_for(&bound.binding)?;
+fn chat_command(view: &View, bound_call: &BoundCall<'_>) -> Option<String> {
+    let message = bound_call.prompt.command_for(&bound_call.binding)?;
     if contains_command(view, &message) {
         return None; // a value contains a command, which the chat would expand, too
     }
@@ -90,14 +97,28 @@ enum ExpansionOutcome {
 impl ExpansionOutcome {
     /// Expands a call or, if a service renders the prompt, only returns the request to that
     /// service.
-    fn of_call(found: &Found, bound: &BoundCall<'_>) -> ExpansionOutcome {
-        match found.request(bound) {
+    fn of_call(found: &Found, bound_call: &BoundCall<'_>) -> ExpansionOutcome {
+        match found.request(bound_call) {
             Some(Ok(request)) => ExpansionOutcome::NeedsService(request),
             Some(Err(error)) => ExpansionOutcome::Failed(error.to_string()),
-            None => match found.messages(bound, &join_unchanged) {
+            None => match found.messages(bound_call, &join_unchanged) {
                 Ok(messages) => ExpansionOutcome::Expanded(messages.into_text()),
                 Err(error) => ExpansionOutcome::Failed(error.to_string()),
             },
+        }
+    }
+
+    /// Returns the outcome for an explanation, which contains the length of the expansion instead
+    /// of its text.
+    ///
+    /// `call_text` is what follows the prompt's name, and `layer` is where the prompt comes from.
+    fn explain(&self, name: &str, call_text: &str, layer: Layer) -> CallOutcome {
+        match self {
+            ExpansionOutcome::Expanded(expansion) => {
+                CallOutcome::Expanded(measure_expansion(name, call_text, layer, expansion))
+            }
+            ExpansionOutcome::NeedsService(request) => CallOutcome::Request(request.clone()),
+            ExpansionOutcome::Failed(error) => CallOutcome::Error(error.clone()),
         }
     }
 }
@@ -106,58 +127,74 @@ impl ExpansionOutcome {
 fn build_explanation(
     view: &View,
     found: &Found,
-    bound: &BoundCall<'_>,
+    bound_call: &BoundCall<'_>,
     call_text: &str,
     outcome: &ExpansionOutcome,
 ) -> Explanation {
-    let prompt = bound.prompt;
-    let binding = &bound.binding;
+    let prompt = bound_call.prompt;
+    let binding = &bound_call.binding;
     let location = found.location();
-    let layers = find_layers(view, found, &location);
-    let placeholders = count_placeholders(prompt, binding);
-    let (expansion, request, error) = match outcome {
-        ExpansionOutcome::Expanded(expansion) => {
-            // A file outside of the folders is the user's own.
-            let layer = layers.own.unwrap_or(Layer::USER);
-            let length = measure_expansion(&prompt.name, call_text, layer, expansion);
-            (Some(length), None, None)
-        }
-        ExpansionOutcome::NeedsService(request) => (None, Some(request.clone()), None),
-        ExpansionOutcome::Failed(error) => (None, None, Some(error.clone())),
-    };
+    let origin = find_origin(view, found, prompt, &location);
+    // A file outside of the folders is the user's own.
+    let layer = origin.layer.unwrap_or(Layer::USER);
     Explanation {
+        prompt: explain_prompt(prompt, origin),
+        values: explain_values(prompt, binding),
+        placeholders: summarize_placeholders(prompt, binding),
+        outcome: outcome.explain(&prompt.name, call_text, layer),
+        call_warnings: bound_call.warnings(),
+        file_warnings: visible_warnings(view, found, prompt, &location),
+    }
+}
+
+/// Returns where a prompt at `location` comes from, and what it includes and overrides.
+fn find_origin(view: &View, found: &Found, prompt: &Prompt, location: &Location) -> PromptOrigin {
+    let layers = find_layers(view, found, location);
+    let mut format = None;
+    if layers.own.is_some() {
+        format = foreign_format(found);
+    }
+    PromptOrigin {
+        layer: layers.own,
+        pack: found.pack_version(),
+        format,
+        source: location.display.clone(),
+        includes: visible_includes(view, prompt),
+        shadows: layers.shadowed,
+    }
+}
+
+fn explain_prompt(prompt: &Prompt, origin: PromptOrigin) -> ExplainedPrompt {
+    ExplainedPrompt {
         name: prompt.name.to_string(),
         title: prompt.title.clone(),
         description: prompt.description.clone().unwrap_or_default(),
-        layer: layers.own,
-        pack: found.pack_version(),
-        format: if layers.own.is_some() {
-            foreign_format(found)
-        } else {
-            None
-        },
-        includes: visible_includes(view, prompt),
-        shadows: layers.shadowed,
+        origin,
         tags: prompt.tags.clone(),
         usage: prompt.usage(),
-        messages: role_names(prompt),
+        roles: role_names(prompt),
         attachments: attachment_paths(prompt),
-        is_input_rest: takes_rest_of_text(prompt),
+    }
+}
+
+fn explain_values(prompt: &Prompt, binding: &Binding<'_>) -> CallValues {
+    CallValues {
         arguments: argument_values(&binding.arguments),
         input: binding.input.as_deref().map(str::to_owned),
-        appended_input: if placeholders.is_empty() {
-            describe_appended_input(prompt)
-        } else {
-            None
-        },
-        placeholders,
+        is_input_rest: takes_rest_of_text(prompt),
+    }
+}
+
+fn summarize_placeholders(prompt: &Prompt, binding: &Binding<'_>) -> PlaceholderSummary {
+    let counts = count_placeholders(prompt, binding);
+    let mut appended_input = None;
+    if counts.is_empty() {
+        appended_input = describe_appended_input(prompt);
+    }
+    PlaceholderSummary {
+        counts,
         unexpanded: prompt.unexpanded(),
-        request,
-        error,
-        expansion,
-        warnings: bound.warnings(),
-        problems: visible_warnings(view, found, prompt, &location),
-        source: location.display,
+        appended_input,
     }
 }
 

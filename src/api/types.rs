@@ -124,62 +124,103 @@ pub struct ExpandedPrompt {
     pub warnings: Vec<String>,
 }
 
-/// An explanation of a call: the prompt, its values, and its expansion.
+/// An explanation of a call: the prompt, the values that the call gives it, and the outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
+    #[serde(flatten)]
+    pub prompt: ExplainedPrompt,
+    #[serde(flatten)]
+    pub values: CallValues,
+    #[serde(flatten)]
+    pub placeholders: PlaceholderSummary,
+    #[serde(flatten)]
+    pub outcome: CallOutcome,
+    /// Likely mistakes in the call.
+    #[serde(rename = "warnings", skip_serializing_if = "Vec::is_empty")]
+    pub call_warnings: Vec<String>,
+    /// Likely mistakes in the prompt's file, as `check` reports them.
+    #[serde(rename = "problems", skip_serializing_if = "Vec::is_empty")]
+    pub file_warnings: Vec<Diagnostic>,
+}
+
+/// What an explanation says about the prompt, whatever the call is.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainedPrompt {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub description: String,
-    /// `None` if the prompt is a file outside of the folders of prompts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layer: Option<Layer>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pack: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<&'static str>,
-    pub source: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub includes: Vec<String>,
-    pub shadows: Vec<ShadowedPrompt>,
+    #[serde(flatten)]
+    pub origin: PromptOrigin,
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<String>,
     /// The roles of the messages, if there is more than one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<&'static str>,
+    #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<String>,
+}
+
+/// Where a prompt comes from.
+#[derive(Debug, Clone, Serialize)]
+pub struct PromptOrigin {
+    /// `None` if the prompt is a file outside of the folders of prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<Layer>,
+    /// The name and version of the pack that contains the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
+    /// The name of the file's format, if it isn't our own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<&'static str>,
+    /// The path of the prompt's file, or where else its text is.
+    pub source: String,
+    /// The paths of the included files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub includes: Vec<String>,
+    /// The prompts with the same name that this one overrides.
+    pub shadows: Vec<ShadowedPrompt>,
+}
+
+/// The values that a call gives to a prompt.
+#[derive(Debug, Clone, Serialize)]
+pub struct CallValues {
     pub arguments: Vec<ArgumentValue>,
     /// The text that replaces `{{input}}` or is appended to the body. `None` if the prompt takes no
     /// input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    pub placeholders: Vec<PlaceholderCount>,
-    /// Text that looks like a placeholder, but isn't one.
-    #[serde(rename = "left")]
-    pub unexpanded: Vec<Unexpanded>,
-    /// The request to the service that renders the prompt, if there is one. It isn't sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<ServiceRequest>,
-    /// Why the call cannot be expanded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expansion: Option<ExpansionLength>,
-    /// Likely mistakes in the call.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    /// Likely mistakes in the prompt's file, as `check` reports them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Diagnostic>,
-    /// Whether the input is what the arguments leave of the text.
+    /// Whether the input is only what the arguments leave of the call's text.
     #[serde(skip)]
     pub is_input_rest: bool,
+}
+
+/// The placeholders of a prompt, and where the input goes if there are none.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlaceholderSummary {
+    #[serde(rename = "placeholders")]
+    pub counts: Vec<PlaceholderCount>,
+    /// Text that looks like a placeholder, but isn't one, so that the expansion still contains it.
+    #[serde(rename = "left")]
+    pub unexpanded: Vec<Unexpanded>,
     /// Where the input is appended if there are no placeholders: a predicate for the subject "the
     /// input".
     #[serde(skip)]
     pub appended_input: Option<&'static str>,
+}
+
+/// What comes of a call. In JSON, this is one field with the name of the variant.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallOutcome {
+    /// A service renders the prompt, and would get this request. It isn't sent.
+    Request(ServiceRequest),
+    /// Why the call cannot be expanded.
+    Error(String),
+    /// How long the expansion is.
+    #[serde(rename = "expansion")]
+    Expanded(ExpansionLength),
 }
 
 /// A prompt that is overridden by another one with the same name.

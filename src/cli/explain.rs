@@ -36,7 +36,7 @@ impl Explain {
             .prepare(&source.library_with_warnings(reporter), reporter)?;
         let explanation =
             api::explain(&view, &found, &call).map_err(reporter.prompt_error(&view, "expand"))?;
-        let uses = match explanation.layer {
+        let uses = match explanation.prompt.origin.layer {
             Some(layer) => UsesSoFar::read(source, layer, &found.name),
             None => None, // only a file
         };

@@ -1,7 +1,10 @@
 //! Formats an explanation for people, as sections of labels and values.
 
 use super::uses_so_far::UsesSoFar;
-use crate::api::{ArgumentValue, BUILT_IN, Explanation, MeasuredLimit, PlaceholderCount};
+use crate::api::{
+    ArgumentValue, BUILT_IN, CallOutcome, CallValues, ExplainedPrompt, Explanation, MeasuredLimit,
+    PlaceholderCount, PromptOrigin,
+};
 use crate::cli::output::{self, ERROR, FAINT, LabeledRow, NAME, Styled, WARNING, styled};
 use crate::prompt::{Diagnostic, Format, INPUT, Origin, Position, Reason, Unexpanded};
 use crate::wording::{count, printable, with_commas};
@@ -15,15 +18,15 @@ const MAX_UNEXPANDED_SHOWN: usize = 10;
 
 /// Lays out an explanation for a terminal with this many columns. Omits empty rows and sections.
 pub(super) fn page(explanation: &Explanation, uses: Option<&UsesSoFar>, columns: usize) -> Styled {
-    let mut page = styled(NAME, format!(":{}", explanation.name)).plain("\n");
-    let mut prompt_rows = prompt_rows(explanation);
+    let mut page = styled(NAME, format!(":{}", explanation.prompt.name)).plain("\n");
+    let mut prompt_rows = prompt_rows(&explanation.prompt);
     prompt_rows.extend(uses.map(uses_row));
     for (heading, mut rows) in [
         ("", prompt_rows),
-        ("\nArguments\n", argument_rows(explanation)),
+        ("\nArguments\n", argument_rows(&explanation.values)),
         ("\nPlaceholders\n", placeholder_rows(explanation)),
-        ("\nRequest\n", request_rows(explanation)),
-        ("\nExpansion\n", expansion_rows(explanation)),
+        ("\nRequest\n", request_rows(&explanation.outcome)),
+        ("\nExpansion\n", expansion_rows(&explanation.outcome)),
         ("\nWarnings\n", warning_rows(explanation)),
     ] {
         rows.retain(|row| row.texts.iter().any(|(_, text)| !text.is_empty()));
@@ -36,29 +39,30 @@ pub(super) fn page(explanation: &Explanation, uses: Option<&UsesSoFar>, columns:
 }
 
 /// Describes the prompt, and where it comes from.
-fn prompt_rows(explanation: &Explanation) -> Vec<LabeledRow> {
+fn prompt_rows(prompt: &ExplainedPrompt) -> Vec<LabeledRow> {
+    let origin = &prompt.origin;
     let mut tags = Vec::new();
-    for tag in &explanation.tags {
+    for tag in &prompt.tags {
         tags.push(format!("#{}", output::one_line(tag)));
     }
     let mut attachments = Vec::new();
-    for path in &explanation.attachments {
+    for path in &prompt.attachments {
         attachments.push(output::one_line(path));
     }
     let mut rows = vec![
-        row("about", output::one_line(&explanation.description)),
-        row("title", optional_line(&explanation.title)),
-        row("layer", explanation.layer.map_or("", |layer| layer.name)),
-        row("pack", optional_line(&explanation.pack)),
-        row("format", format_title(explanation)),
+        row("about", output::one_line(&prompt.description)),
+        row("title", optional_line(&prompt.title)),
+        row("layer", origin.layer.map_or("", |layer| layer.name)),
+        row("pack", optional_line(&origin.pack)),
+        row("format", format_title(origin)),
     ];
-    if explanation.source != BUILT_IN {
-        rows.push(row("file", source_path(&explanation.source)));
+    if origin.source != BUILT_IN {
+        rows.push(row("file", source_path(&origin.source)));
     }
-    for file in &explanation.includes {
+    for file in &origin.includes {
         rows.push(row("includes", source_path(file)));
     }
-    for shadowed in &explanation.shadows {
+    for shadowed in &origin.shadows {
         if shadowed.source == BUILT_IN {
             rows.push(row("overrides", "the built-in prompt"));
         } else {
@@ -66,9 +70,9 @@ fn prompt_rows(explanation: &Explanation) -> Vec<LabeledRow> {
         }
     }
     rows.push(row("tags", tags.join(" ")));
-    rows.push(row("usage", explanation.usage.clone().unwrap_or_default()));
+    rows.push(row("usage", prompt.usage.clone().unwrap_or_default()));
     rows.push(row("attached", attachments.join(", ")));
-    rows.push(row("messages", explanation.messages.join(", ")));
+    rows.push(row("messages", prompt.roles.join(", ")));
     rows
 }
 
@@ -94,18 +98,18 @@ fn optional_line(text: &Option<String>) -> String {
 }
 
 /// Returns the name of the program whose format the file has; empty for our own format.
-fn format_title(explanation: &Explanation) -> &'static str {
-    match explanation.format {
+fn format_title(origin: &PromptOrigin) -> &'static str {
+    match origin.format {
         Some(name) => Format::by_name(name).map_or(name, |format| format.title),
         None => "",
     }
 }
 
 /// Lists the values of the arguments and of the input, and where they come from.
-fn argument_rows(explanation: &Explanation) -> Vec<LabeledRow> {
-    let mut rows: Vec<LabeledRow> = explanation.arguments.iter().map(argument_row).collect();
-    if let Some(input) = &explanation.input {
-        let origin = if explanation.is_input_rest {
+fn argument_rows(values: &CallValues) -> Vec<LabeledRow> {
+    let mut rows: Vec<LabeledRow> = values.arguments.iter().map(argument_row).collect();
+    if let Some(input) = &values.input {
+        let origin = if values.is_input_rest {
             "the rest of the input"
         } else {
             "as given"
@@ -131,18 +135,19 @@ fn argument_row(argument: &ArgumentValue) -> LabeledRow {
 /// Lists the placeholders that are filled in, provided there is an expansion, and those that remain
 /// in the text.
 fn placeholder_rows(explanation: &Explanation) -> Vec<LabeledRow> {
+    let placeholders = &explanation.placeholders;
     let mut rows = Vec::new();
-    if let Some(place) = &explanation.appended_input {
+    if let Some(place) = placeholders.appended_input {
         rows.push(row("filled", format!("none: the input {place}")));
-    } else if explanation.expansion.is_some() {
-        let (empty, filled): (Vec<&PlaceholderCount>, Vec<&PlaceholderCount>) = explanation
-            .placeholders
+    } else if matches!(explanation.outcome, CallOutcome::Expanded(_)) {
+        let (empty, filled): (Vec<&PlaceholderCount>, Vec<&PlaceholderCount>) = placeholders
+            .counts
             .iter()
             .partition(|placeholder| placeholder.is_empty);
         rows.push(row("filled", list_placeholders(&filled)));
         rows.push(row("empty", list_placeholders(&empty)));
     }
-    let (unknown, known): (Vec<&Unexpanded>, Vec<&Unexpanded>) = explanation
+    let (unknown, known): (Vec<&Unexpanded>, Vec<&Unexpanded>) = placeholders
         .unexpanded
         .iter()
         .partition(|unexpanded| unexpanded.reason == Reason::Unknown);
@@ -187,8 +192,8 @@ fn location(other_file: Option<&Path>, position: Position) -> String {
 }
 
 /// Describes the HTTP request for a prompt that a service renders.
-fn request_rows(explanation: &Explanation) -> Vec<LabeledRow> {
-    let Some(request) = &explanation.request else {
+fn request_rows(outcome: &CallOutcome) -> Vec<LabeledRow> {
+    let CallOutcome::Request(request) = outcome else {
         return Vec::new();
     };
     let mut rows = vec![row(&request.method, &request.url)];
@@ -201,14 +206,13 @@ fn request_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     rows
 }
 
-/// Describes the length of the expansion, and the agents for which it is too long. Without an
-/// expansion, says why there is none.
-fn expansion_rows(explanation: &Explanation) -> Vec<LabeledRow> {
-    if let Some(error) = &explanation.error {
-        return vec![styled_row(ERROR, "error", error)];
-    }
-    let Some(lengths) = &explanation.expansion else {
-        return Vec::new();
+/// Describes the length of the expansion, and the agents for which it is too long. If the call
+/// cannot be expanded, says why.
+fn expansion_rows(outcome: &CallOutcome) -> Vec<LabeledRow> {
+    let lengths = match outcome {
+        CallOutcome::Expanded(lengths) => lengths,
+        CallOutcome::Error(error) => return vec![styled_row(ERROR, "error", error)],
+        CallOutcome::Request(_) => return Vec::new(),
     };
     let mut rows = vec![row("length", count(lengths.characters, "character"))];
     for limit in &lengths.limits {
@@ -233,26 +237,27 @@ fn exceeded_limit(limit: &MeasuredLimit) -> LabeledRow {
     )
 }
 
-/// Lists the warnings about the call and the problems of the file, with their locations.
+/// Lists the warnings about the call and about the file, with their locations.
 fn warning_rows(explanation: &Explanation) -> Vec<LabeledRow> {
     let mut rows = Vec::new();
-    for warning in &explanation.warnings {
+    for warning in &explanation.call_warnings {
         rows.push(row("call", warning));
     }
-    for problem in &explanation.problems {
-        let label = match problem.position {
-            Some(position) => location(other_file(explanation, problem), position),
+    let source = &explanation.prompt.origin.source;
+    for warning in &explanation.file_warnings {
+        let label = match warning.position {
+            Some(position) => location(other_file(source, warning), position),
             None => "file".to_owned(),
         };
-        rows.push(row(label, problem.text()));
+        rows.push(row(label, warning.text()));
     }
     rows
 }
 
-/// Returns the file of a problem, if it isn't the prompt's own file.
-fn other_file<'p>(explanation: &Explanation, problem: &'p Diagnostic) -> Option<&'p Path> {
-    let file = problem.file.as_deref()?;
-    let is_other = explanation.source != BUILT_IN && file != Path::new(&explanation.source);
+/// Returns the file of a warning, if it isn't the prompt's own file, which is `source`.
+fn other_file<'w>(source: &str, warning: &'w Diagnostic) -> Option<&'w Path> {
+    let file = warning.file.as_deref()?;
+    let is_other = source != BUILT_IN && file != Path::new(source);
     is_other.then_some(file)
 }
 
