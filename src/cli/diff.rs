@@ -3,7 +3,8 @@
 use super::history::{editor_for, revision};
 use super::output::{self, ADDED, FAINT, REMOVED, Reporter, Styled, styled};
 use super::source_options::PromptSource;
-use crate::library::{VersionText, current_version, unified_diff};
+use crate::library::{Editor, VersionText, current_version, unified_diff};
+use crate::prompt::{Name, Revision};
 use crate::wording::{in_backticks, printable_text};
 use anstyle::Style;
 use clap::Args;
@@ -28,44 +29,80 @@ pub(super) struct Diff {
 }
 
 impl Diff {
+    /// Prints the changes since the chosen version of a prompt, by default those of the last
+    /// change.
     pub(super) fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let library = source.library_with_warnings(reporter);
         let editor = editor_for(&library, source, &self.name)?;
-        let name = editor.resolve_name(&self.name)?;
-        let versions = editor.history(&name)?;
-        let current = current_version(&versions).map(|version| version.revision);
-        let old = match &self.revision {
-            Some(typed) => {
-                let revision = revision(&name, &versions, typed)?;
-                let text = editor.version(&name, revision)?;
-                VersionText { revision, text }
-            }
-            None => editor.version_before(&name, current)?,
-        };
-        let mut new_label = "deleted".to_owned();
-        let mut new_text = String::new();
-        if let Some(revision) = current {
-            new_label = revision.to_string();
-            new_text = editor.version(&name, revision)?;
-        }
-        let diff = unified_diff(
-            (&old.revision.to_string(), &old.text),
-            (&new_label, &new_text),
-        );
+        let comparison = self.compare(&editor)?;
+        let diff = comparison.diff();
         if self.json {
-            output::print_json(
-                &json!({ "name": name, "from": old.revision, "to": current, "diff": diff }),
-            )?;
+            output::print_json(&json!({
+                "name": comparison.name,
+                "from": comparison.old.revision,
+                "to": comparison.new_revision(),
+                "diff": diff,
+            }))?;
         } else {
             print_diff(&diff)?;
         }
         if diff.is_empty() {
             reporter.note(&format!(
                 "{} has the same text as that version",
-                in_backticks(&name)
+                in_backticks(&comparison.name)
             ));
         }
         Ok(())
+    }
+
+    /// Reads the chosen version of the prompt, and the current one.
+    fn compare(&self, editor: &Editor<'_>) -> anyhow::Result<Comparison> {
+        let name = editor.resolve_name(&self.name)?;
+        let versions = editor.history(&name)?;
+        let current_revision = current_version(&versions).map(|version| version.revision);
+        let old = match &self.revision {
+            Some(typed) => read_version(editor, &name, revision(&name, &versions, typed)?)?,
+            None => editor.version_before(&name, current_revision)?,
+        };
+        let new = match current_revision {
+            Some(revision) => Some(read_version(editor, &name, revision)?),
+            None => None,
+        };
+        Ok(Comparison { name, old, new })
+    }
+}
+
+fn read_version(
+    editor: &Editor<'_>,
+    name: &Name,
+    revision: Revision,
+) -> anyhow::Result<VersionText> {
+    let text = editor.version(name, revision)?;
+    Ok(VersionText { revision, text })
+}
+
+/// The two versions of a prompt to compare.
+struct Comparison {
+    name: Name,
+    old: VersionText,
+    /// The current version, or `None` if the prompt was deleted.
+    new: Option<VersionText>,
+}
+
+impl Comparison {
+    fn new_revision(&self) -> Option<Revision> {
+        self.new.as_ref().map(|version| version.revision)
+    }
+
+    /// Returns the diff, which is empty if both versions have the same text. A deleted prompt
+    /// counts as an empty text.
+    fn diff(&self) -> String {
+        let old_label = self.old.revision.to_string();
+        let old = (old_label.as_str(), self.old.text.as_str());
+        match &self.new {
+            Some(new) => unified_diff(old, (&new.revision.to_string(), &new.text)),
+            None => unified_diff(old, ("deleted", "")),
+        }
     }
 }
 
