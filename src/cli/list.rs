@@ -7,7 +7,7 @@ use super::output::{
 };
 use super::source_options::{PromptSource, RECENT_DAYS};
 use crate::api::{self, BUILT_IN, ListFilter, ListRow};
-use crate::library::{Found, Library};
+use crate::library::{Found, Library, Selection};
 use crate::prompt::Diagnostic;
 use crate::usage::PromptUses;
 use crate::wording::printable_text;
@@ -82,43 +82,19 @@ impl List {
         }
         let view = library.view();
         let progress = Progress::start("reading prompts", "Nothing was changed.");
-        let mut list = api::list(&view, &self.filter());
-        let uses = match self.days_of_use() {
-            Some(days) => Some(ListedUses::read(source, days)?),
-            None => None,
-        };
+        let mut selection = api::list(&view, &self.filter());
+        let uses = self.read_uses(source)?;
         if let Some(uses) = &uses {
-            self.apply_uses(uses, &mut list.found);
+            self.apply_uses(uses, &mut selection.found);
         }
         if self.json {
-            let json = match &uses {
-                Some(uses) => uses.list_json(&mut list)?,
-                None => api::list_json(&mut list)?,
-            };
-            let json = String::from_utf8(json)?;
-            drop(progress);
-            return output::print_json(&RawValue::from_string(json)?);
+            let json = selection_as_json(&mut selection, uses.as_ref())?;
+            drop(progress); // erases its line before the list is printed
+            return output::print_json(&json);
         }
-        progress.set_total(list.found.len());
-        let prompts: Vec<ListRow> = api::list_rows(&mut list)
-            .inspect(|_| progress.advance())
-            .collect();
-        drop(progress); // erases its line before the list is printed
-        let problems = list.problems;
-        let shown_uses = if self.by_use { uses.as_ref() } else { None };
-        match output::terminal_width() {
-            None => {
-                output::print_verbatim(self.lines(&prompts, shown_uses).as_bytes())?;
-                reporter.warn_all(&problems);
-            }
-            Some(columns) => {
-                let page = match shown_uses {
-                    Some(uses) => self.page_by_use(&prompts, uses, columns),
-                    None => self.page(&prompts, columns),
-                };
-                output::print(&with_problems(page, &problems, columns))?;
-            }
-        }
+        let prompts = read_rows(&mut selection, progress);
+        let problems = selection.problems;
+        self.print(&prompts, &problems, uses.as_ref(), reporter)?;
         #[cfg(feature = "openapi")]
         note_absent_team(source, reporter);
         if prompts.is_empty() && problems.is_empty() {
@@ -130,6 +106,14 @@ impl List {
         reporter.note_if_any(view.untrusted_hint());
         reporter.note_if_any(view.changed_hint());
         Ok(())
+    }
+
+    /// Reads how often the prompts were used, if the list depends on that.
+    fn read_uses(&self, source: &PromptSource) -> anyhow::Result<Option<ListedUses>> {
+        match self.days_of_use() {
+            Some(days) => Ok(Some(ListedUses::read(source, days)?)),
+            None => Ok(None),
+        }
     }
 
     /// Returns the number of days whose uses the list depends on, if it does.
@@ -157,6 +141,28 @@ impl List {
             tag: self.tag.clone(),
             mine: self.mine,
         }
+    }
+
+    /// Prints the list in lines for scripts or, on a terminal, as a page for people.
+    fn print(
+        &self,
+        prompts: &[ListRow],
+        problems: &[Diagnostic],
+        uses: Option<&ListedUses>,
+        reporter: &Reporter,
+    ) -> anyhow::Result<()> {
+        // The other option that reads uses, `--unused`, only selects prompts by them.
+        let shown_uses = if self.by_use { uses } else { None };
+        let Some(columns) = output::terminal_width() else {
+            output::print_verbatim(self.lines(prompts, shown_uses).as_bytes())?;
+            reporter.warn_all(problems);
+            return Ok(());
+        };
+        let page = match shown_uses {
+            Some(uses) => self.page_by_use(prompts, uses, columns),
+            None => self.page(prompts, columns),
+        };
+        output::print(&with_problems(page, problems, columns))
     }
 
     /// Warns that the list is empty, and suggests what to do.
@@ -268,6 +274,30 @@ impl List {
             ],
         }
     }
+}
+
+/// Returns the list as a JSON object, in which each prompt has its uses if they are given.
+fn selection_as_json(
+    selection: &mut Selection,
+    uses: Option<&ListedUses>,
+) -> anyhow::Result<Box<RawValue>> {
+    let json = match uses {
+        Some(uses) => uses.list_json(selection)?,
+        None => api::list_json(selection)?,
+    };
+    Ok(RawValue::from_string(String::from_utf8(json)?)?)
+}
+
+/// Reads the rows of the list, and shows the progress until all are read. Adds the broken files
+/// that it finds to the problems of the selection.
+fn read_rows(selection: &mut Selection, progress: Progress) -> Vec<ListRow> {
+    progress.set_total(selection.found.len());
+    let mut rows = Vec::new();
+    for row in api::list_rows(selection) {
+        rows.push(row);
+        progress.advance();
+    }
+    rows
 }
 
 /// Returns a page with the problems at its end.
