@@ -135,25 +135,20 @@ impl New {
         let draft = self.read_draft(name, reporter)?;
         let edit_command = format!("prompt-expander edit {name}{project_option}");
         if draft.is_template && !self.empty {
-            let adds_tests_only = self.test && self.description.is_none();
-            match folder_library.view().get(name) {
-                Some(existing) if adds_tests_only => {
-                    return self.create_only_tests(&existing, project_option, reporter);
-                }
-                Some(_) => {} // `create_prompt_file` fails below, and names the file
-                None => check_name_is_free(library, name, &edit_command)?,
+            let existing = folder_library.view().get(name);
+            if let Some(existing) = &existing
+                && self.adds_only_tests()
+            {
+                return self.create_only_tests(existing, project_option, reporter);
+            }
+            // If the folder has the prompt, `create_prompt_file` fails below, and names the file.
+            if existing.is_none() {
+                check_name_is_free(library, name, &edit_command)?;
             }
         }
         let path = create_prompt_file(&folder, name, &draft.text)
             .map_err(|error| creation_error(error, &format!("`{edit_command}` opens it")))?;
-        warn_of_same_name(library, name, &path, reporter);
         let is_served = is_served(library, name, &path);
-        if !is_served {
-            warn_of_unserved(&folder, reporter);
-        }
-        if source.project {
-            reporter.note_if_any(source.untrusted_hint());
-        }
         let new_file = NewFile {
             name,
             path,
@@ -163,11 +158,20 @@ impl New {
             edit_command,
             reporter,
         };
+        new_file.warn_of_location(&folder);
+        if source.project {
+            reporter.note_if_any(source.untrusted_hint());
+        }
         if self.edit {
             self.edit_file(&new_file)
         } else {
             self.finish_file(&new_file)
         }
+    }
+
+    /// Returns whether the user only wants a test file if the prompt exists.
+    fn adds_only_tests(&self) -> bool {
+        self.test && self.description.is_none()
     }
 
     /// Returns the folder to create the file in.
@@ -355,6 +359,16 @@ impl NewFile<'_> {
     fn found(&self) -> Option<Found> {
         let prompts = self.library.view().get_all(self.name);
         prompts.into_iter().find(|found| found.is_in(&self.path))
+    }
+
+    /// Warns if the folder of the file is not served. Otherwise, warns if the prompt overrides
+    /// another one, or is overridden.
+    fn warn_of_location(&self, folder: &Path) {
+        if self.is_served {
+            warn_of_same_name(self.library, self.name, &self.path, self.reporter);
+        } else {
+            warn_of_unserved(folder, self.reporter);
+        }
     }
 
     /// Tells what to type in a chat, unless another prompt overrides the new one.
