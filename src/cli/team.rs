@@ -76,37 +76,19 @@ impl JoinTeam {
     fn run(self, source: &PromptSource, reporter: &Reporter) -> anyhow::Result<()> {
         let url = parse_url(&self.url)
             .map_err(|problem| anyhow!("the address cannot be used: {problem}"))?;
-        if let Some(team) = &source.settings.team
-            && team.url() != url
-        {
-            bail!(
-                "you are in the team of {}; run `prompt-expander team leave` first",
-                team.url()
-            );
-        }
+        check_has_no_other_team(source, &url)?;
         let settings = settings_edits::with_team(settings_file()?, Some(&url))?;
         if settings.is_edited() {
             settings.target()?; // fails before the user types the token in vain
         }
         let token = self.read_token(&url, reporter)?;
-        let value = (!token.is_empty()).then(|| HeaderValue::Typed(token.clone()));
-        let team = connection(url, value).map_err(anyhow::Error::msg)?;
-        let member = team
-            .connect()
-            .map_err(|error| anyhow!("{error}; your settings are unchanged"))?;
-        let token_file = settings.path.with_file_name(TOKEN_FILE);
-        if token.is_empty() {
-            remove_if_exists(&token_file)?;
-        } else {
-            write_token(&token_file, &token)
-                .with_context(|| format!("{} cannot be written", display_path(&token_file)))?;
-        }
+        let joined_team = connect(url, &token)?;
+        save_token(&settings.path.with_file_name(TOKEN_FILE), &token)?;
         if settings.is_edited() {
             settings.write()?;
         }
         reporter.note(&format!(
-            "joined {}; restart your agents to use its prompts there",
-            description(&team, &member)
+            "joined {joined_team}; restart your agents to use its prompts there"
         ));
         Ok(())
     }
@@ -130,6 +112,41 @@ impl JoinTeam {
         }
         Ok(token.to_owned())
     }
+}
+
+/// Fails if the user is in the team of another server.
+fn check_has_no_other_team(source: &PromptSource, url: &str) -> anyhow::Result<()> {
+    if let Some(team) = &source.settings.team
+        && team.url() != url
+    {
+        bail!(
+            "you are in the team of {}; run `prompt-expander team leave` first",
+            team.url()
+        );
+    }
+    Ok(())
+}
+
+/// Connects to a team's server with a token, which is empty if the user has none. Returns a
+/// description of the team and of the user's role in it.
+fn connect(url: String, token: &str) -> anyhow::Result<String> {
+    let mut header = None;
+    if !token.is_empty() {
+        header = Some(HeaderValue::Typed(token.to_owned()));
+    }
+    let team = connection(url, header).map_err(anyhow::Error::msg)?;
+    let member = team
+        .connect()
+        .map_err(|error| anyhow!("{error}; your settings are unchanged"))?;
+    Ok(description(&team, &member))
+}
+
+/// Writes the token to its file, or deletes the file if the token is empty.
+fn save_token(file: &Path, token: &str) -> anyhow::Result<()> {
+    if token.is_empty() {
+        return remove_if_exists(file);
+    }
+    write_token(file, token).with_context(|| format!("{} cannot be written", display_path(file)))
 }
 
 /// Prints the server and what the user is there.
