@@ -115,17 +115,18 @@ impl OwnPrompt<'_> {
         let tests = editor.view().test_file(found);
         editor.delete(name, revision, &Authorship::default())?;
         removed.push(found.location().path());
-        if editor.find_in_store(name).is_none() {
-            let restore = format!("prompt-expander restore {name}{}", project_option(found));
-            let restored = match tests {
-                Some(tests) => {
-                    editor.delete_tests(name, &tests)?;
-                    removed.push(tests.path);
-                    "the prompt back, not its test file"
-                }
-                None => "it back",
-            };
-            reporter.note(&format!("`{restore}` brings {restored}"));
+        let has_successor = editor.find_in_store(name).is_some();
+        if !has_successor {
+            let mut restored = "it back";
+            if let Some(tests) = tests {
+                editor.delete_tests(name, &tests)?;
+                removed.push(tests.path);
+                restored = "the prompt back, not its test file";
+            }
+            reporter.note(&format!(
+                "`prompt-expander restore {name}{}` brings {restored}",
+                project_option(found)
+            ));
         }
         note_what_is_used_now(editor.view(), name, reporter);
         Ok(())
