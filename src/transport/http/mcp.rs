@@ -7,6 +7,7 @@ use super::headers::{self, EVENT_STREAM};
 use super::metrics::{self, HandledMessage};
 use super::refusal::{HttpResult, JSON, MCP_PATH_WITH_SLASH, Refusal};
 use super::sessions::{self, SessionId};
+use super::sse::ListenOutcome;
 use crate::jsonrpc::{Message, Request, Response as RpcResponse};
 use crate::library::Caller;
 use crate::server::{Era, Reply, Session};
@@ -254,14 +255,14 @@ impl McpRequest<'_> {
         let client = Arc::clone(&self.context.client);
         let session = self.stateless_session();
         let threads = &self.context.app.threads.reads;
-        let opened = threads
+        let outcome = threads
             .run(self.context.caller_key(), move || {
                 app.streams.listen(session, &client, request)
             })
             .await?;
-        match opened {
-            Ok(stream) => Ok(stream),
-            Err(reply) => self.respond(reply, modern_status),
+        match outcome {
+            ListenOutcome::Opened(stream) => Ok(stream),
+            ListenOutcome::Answered(answer) => self.respond(answer, modern_status),
         }
     }
 

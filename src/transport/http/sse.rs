@@ -16,7 +16,7 @@ use super::budget::Budget;
 use super::headers::EVENT_STREAM;
 use super::proxy::Client;
 use super::sessions::{self, SessionId, Sessions};
-use crate::jsonrpc::{Message, Notification, Request};
+use crate::jsonrpc::{Id, Message, Notification, Request};
 use crate::library::Caller;
 use crate::lock::lock;
 use crate::server::{self, Change, Listener, Reply, Server, Session};
@@ -29,6 +29,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
+use std::slice;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use tokio::sync::{mpsc, watch};
@@ -248,8 +249,9 @@ pub(super) struct Stream {
     client: Arc<Client>,
     pub(super) caller: Caller,
     kind: StreamKind,
-    /// Selects the notifications to send. It stays locked until the first event is sent.
-    session: Mutex<Session>,
+    /// Selects the notifications to send. [`Streams::start`] keeps it locked until the first event
+    /// is sent.
+    notified_session: Mutex<Session>,
     memory: Budget,
     /// The event id of the last notification, if there was one. Only a legacy stream has it.
     last_notification_id: Mutex<Option<String>>,
@@ -269,10 +271,15 @@ enum StreamKind {
     /// With GET, in a session. The events have ids.
     Legacy { session: SessionId },
     /// With `subscriptions/listen`.
-    Listen {
-        /// The result of the request, sent only if the server ends the stream.
-        final_event: Bytes,
-    },
+    Listen { request_id: Id },
+}
+
+/// How the server replies to `subscriptions/listen`.
+pub(super) enum ListenOutcome {
+    /// With a stream.
+    Opened(Response),
+    /// With an answer, because the request was refused.
+    Answered(Reply),
 }
 
 impl Stream {
@@ -406,10 +413,12 @@ impl Stream {
         *lock(&self.open_end) = None;
     }
 
-    /// Sends the final event, if there is one, and closes the stream.
+    /// Closes the stream. If it was opened with `subscriptions/listen`, sends the result of that
+    /// request first.
     fn end(&self) {
-        if let StreamKind::Listen { final_event } = &self.kind {
-            self.send(final_event.clone());
+        if let StreamKind::Listen { request_id } = &self.kind {
+            let result = server::listen_result(request_id);
+            self.send(format!("data: {}\n\n", result.as_json()).into());
         }
         self.close();
     }
@@ -422,7 +431,7 @@ impl Listener for Stream {
         if !self.receives_notifications() {
             return;
         }
-        let notifications = lock(&self.session).notifications(change);
+        let notifications = lock(&self.notified_session).notifications(change);
         self.send_notifications(&notifications);
     }
 }
@@ -563,12 +572,8 @@ impl Streams {
             session: session.clone(),
         };
         let body = self.new_stream(notified_session, client, kind);
-        // Keep the session locked until the first event is sent: no notification can precede it.
-        let session_lock = lock(&body.stream.session);
-        self.receive_changes(&body.stream);
-        body.stream.send_first_event(session);
-        drop(session_lock);
         let stream = Arc::clone(&body.stream);
+        self.start(&stream, |_| stream.send_first_event(session));
         let response = self.respond(body);
         // Only now: if the client finishes the handshake at the same time, either this or
         // `finish_handshake`, which needs the stream among the open ones, sends the notification.
@@ -576,36 +581,52 @@ impl Streams {
         response
     }
 
-    /// Handles `subscriptions/listen`: opens a stream whose first event is the acknowledgement.
-    ///
-    /// # Errors
-    /// Returns the reply to the request if it doesn't open a stream.
+    /// Handles `subscriptions/listen`: opens a stream whose first event is the acknowledgement, or
+    /// returns the answer if the request is refused.
     pub(super) fn listen(
         &self,
         session: Session,
         client: &Arc<Client>,
         request: Request,
-    ) -> Result<Response, Reply> {
-        let response = server::listen_result(&request.id);
+    ) -> ListenOutcome {
         let kind = StreamKind::Listen {
-            final_event: format!("data: {}\n\n", response.as_json()).into(),
+            request_id: request.id.clone(),
         };
         let body = self.new_stream(session, client, kind);
-        // Keep the session locked until the acknowledgement is sent: no notification can precede
-        // it.
-        let mut session = lock(&body.stream.session);
-        self.receive_changes(&body.stream);
-        match self.server.handle(&mut session, Message::Request(request)) {
-            Reply::Stream(acknowledgement) => body.stream.send_notifications(&[acknowledgement]),
-            reply => return Err(reply),
+        let reply = self.start(&body.stream, |notified_session| {
+            self.subscribe(&body.stream, notified_session, request)
+        });
+        match reply {
+            Reply::Stream(_) => ListenOutcome::Opened(self.respond(body)),
+            // The body is dropped, and the stream with it, so it receives no more changes.
+            answer => ListenOutcome::Answered(answer),
         }
-        drop(session);
-        Ok(self.respond(body))
     }
 
-    /// Creates a stream that doesn't receive changes yet. `session` selects the notifications to
-    /// send.
-    fn new_stream(&self, session: Session, client: &Arc<Client>, kind: StreamKind) -> EventBody {
+    /// Handles the request that subscribes a stream to changes. If the reply is an acknowledgement,
+    /// also sends it on the stream.
+    fn subscribe(
+        &self,
+        stream: &Stream,
+        notified_session: &mut Session,
+        request: Request,
+    ) -> Reply {
+        let message = Message::Request(request);
+        let reply = self.server.handle(notified_session, message);
+        if let Reply::Stream(acknowledgement) = &reply {
+            stream.send_notifications(slice::from_ref(acknowledgement));
+        }
+        reply
+    }
+
+    /// Creates a stream that doesn't receive changes yet. `notified_session` selects the
+    /// notifications to send.
+    fn new_stream(
+        &self,
+        notified_session: Session,
+        client: &Arc<Client>,
+        kind: StreamKind,
+    ) -> EventBody {
         let (sender, events) = mpsc::channel(MAX_UNREAD_CHANGES);
         let session_stream = match &kind {
             StreamKind::Legacy { session } => {
@@ -621,9 +642,9 @@ impl Streams {
             sessions: Arc::clone(&self.sessions),
             change_counts: Arc::clone(&self.change_counts),
             client: Arc::clone(client),
-            caller: (*session.caller).clone(),
+            caller: (*notified_session.caller).clone(),
             kind,
-            session: Mutex::new(session),
+            notified_session: Mutex::new(notified_session),
             memory: self.memory.clone(),
             last_notification_id: Mutex::default(),
             open_end: Mutex::new(Some(open_end)),
@@ -631,10 +652,21 @@ impl Streams {
         EventBody { events, stream }
     }
 
-    /// Makes the server call the [`Listener`] of a stream for every change from now on.
-    fn receive_changes(&self, stream: &Arc<Stream>) {
+    /// Makes the server notify a stream of every change from now on, and runs
+    /// `send_first_event` with the stream's session.
+    ///
+    /// The stream becomes a listener before its first event is sent. In the other order, a change
+    /// between the two would be lost. But no notification may precede the first event, so the
+    /// session stays locked until this function returns: [`Stream::notify`] waits for that lock.
+    fn start<T>(
+        &self,
+        stream: &Arc<Stream>,
+        send_first_event: impl FnOnce(&mut Session) -> T,
+    ) -> T {
+        let mut notified_session = lock(&stream.notified_session);
         let listener: Arc<dyn Listener> = Arc::clone(stream) as _;
         self.server.add_listener(&listener);
+        send_first_event(&mut notified_session)
     }
 
     /// Adds a stream to the open ones, and returns the response with its events.
