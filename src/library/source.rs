@@ -115,9 +115,9 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Returns whether reading or expanding a prompt of this layer may wait for a server, for up to
-    /// 10 seconds.
-    pub fn waits_for_server(self) -> bool {
+    /// Returns whether the prompts of this layer come from a service or the team's server. Reading
+    /// or expanding one may then take up to 10 seconds.
+    pub fn is_from_server(self) -> bool {
         self == Layer::TEAM || self == Layer::SERVICE
     }
 

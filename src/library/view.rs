@@ -441,11 +441,11 @@ impl View {
         self.sources().any(|source| source.about().calls_services)
     }
 
-    /// Returns whether reading or expanding some of the prompts waits for a service or the team's
-    /// server.
-    pub fn waits_for_servers(&self) -> bool {
+    /// Returns whether some of the prompts come from services or the team's server, which may be
+    /// slow.
+    pub fn has_prompts_from_servers(&self) -> bool {
         let mut sources = self.sources();
-        sources.any(|source| source.about().layer.waits_for_server())
+        sources.any(|source| source.about().layer.is_from_server())
     }
 
     /// Returns whether some of the prompts are the team's. Then looking up an unknown name waits

@@ -89,7 +89,7 @@ impl Outcome {
         layer: Layer,
         work: impl FnOnce() -> Result<Json, Failure> + Send + 'static,
     ) -> Result<Outcome, Failure> {
-        if layer.waits_for_server() {
+        if layer.is_from_server() {
             Ok(Outcome::Deferred(Box::new(work)))
         } else {
             work().map(Outcome::Now)

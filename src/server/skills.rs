@@ -151,7 +151,7 @@ fn skill_text(prompt: &SkillPrompt) -> Option<SkillText> {
     if summary.is_unedited_draft {
         return None;
     }
-    let body = if found.layer.waits_for_server() {
+    let body = if found.layer.is_from_server() {
         None // a list must not wait for the text of each prompt
     } else {
         found.prompt().ok()?.skill_body()

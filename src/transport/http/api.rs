@@ -3,7 +3,7 @@
 //! Requests must have JSON bodies, which the forms of other web pages can't send. Hosts, tokens and
 //! rate limits are checked as for MCP.
 
-use super::app::{App, RequestContext};
+use super::app::{App, FairThreads, RequestContext, ThreadLimits};
 use super::auth::require;
 use super::headers;
 use super::metrics::HandledMessage;
@@ -298,41 +298,64 @@ async fn run_handler(route: &'static Route, request: ApiRequest) -> JsonResult {
 async fn run_on_threads(route: &'static Route, request: ApiRequest) -> JsonResult {
     let app = Arc::clone(&request.context.app);
     let caller_key = request.context.caller_key();
-    let threads = if matches!(route.purpose, RoutePurpose::Edit(_)) {
-        &app.threads.writes
-    } else if may_wait_for_server(&request, route.purpose).await? {
-        &app.threads.services
-    } else {
-        &app.threads.reads
+    let threads = match route.purpose {
+        RoutePurpose::Edit(_) => &app.threads.writes,
+        RoutePurpose::Hook => threads_for_hook(&app.threads, &request.view()),
+        RoutePurpose::Read | RoutePurpose::List | RoutePurpose::ReadAsEditor => {
+            threads_for_read(&app.threads, &request).await?
+        }
     };
     let handler = route.handler;
     threads.run(caller_key, move || handler(&request)).await?
 }
 
-/// Returns `true` if a request may wait for a service or the team's server: it is about a prompt
-/// from there, or a message that may name any prompt.
-async fn may_wait_for_server(request: &ApiRequest, purpose: RoutePurpose) -> Result<bool, Refusal> {
-    let view = request.view();
-    if matches!(purpose, RoutePurpose::Hook) {
-        return Ok(view.has_team()); // a hook calls no service
+/// Returns the threads for an agent's hook. It never calls a service, but if there are prompts of a
+/// team, the message may name one, and then the hook waits for the team's server.
+fn threads_for_hook<'t>(threads: &'t ThreadLimits, view: &View) -> &'t FairThreads {
+    if view.has_team() {
+        &threads.services
+    } else {
+        &threads.reads
     }
-    if !view.waits_for_servers() {
-        return Ok(false);
+}
+
+/// Returns the threads for a request that reads: those for services if it is about a prompt that
+/// may come from a server.
+async fn threads_for_read<'t>(
+    threads: &'t ThreadLimits,
+    request: &ApiRequest,
+) -> Result<&'t FairThreads, Refusal> {
+    let view = request.view();
+    if !view.has_prompts_from_servers() {
+        return Ok(&threads.reads);
     }
     let name = request.name.clone();
     let body = request.body.clone();
-    let threads = &request.context.app.threads.reads;
-    threads
-        .run(request.context.caller_key(), move || {
-            let Some(command) = requested_command(name, &body) else {
-                return false;
-            };
-            match view.find_known(&command) {
-                Ok(found) => found.layer.waits_for_server(),
-                Err(_) => view.has_team(), // whose server may know the prompt
-            }
+    let caller_key = request.context.caller_key();
+    // On a thread, because parsing the body and finding the prompt take a while.
+    let is_on_server = threads
+        .reads
+        .run(caller_key, move || {
+            is_about_prompt_on_server(&view, name, &body)
         })
-        .await
+        .await?;
+    if is_on_server {
+        Ok(&threads.services)
+    } else {
+        Ok(&threads.reads)
+    }
+}
+
+/// Returns `true` if a request is about a prompt that may come from a service or the team's server.
+/// If no known prompt has the name, the team's server, if there is one, will be asked for it.
+fn is_about_prompt_on_server(view: &View, name_in_path: Option<String>, body: &[u8]) -> bool {
+    let Some(name) = requested_command(name_in_path, body) else {
+        return false;
+    };
+    match view.find_known(&name) {
+        Ok(found) => found.layer.is_from_server(),
+        Err(_) => view.has_team(),
+    }
 }
 
 /// Returns the prompt that a request is about: the name in the path, or the command in the body.
