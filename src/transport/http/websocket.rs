@@ -11,7 +11,7 @@ use super::budget::Reservation;
 use super::client_limits::{self, BODY_TIMEOUT};
 use super::metrics::{self, HandledMessage};
 use super::refusal::{HttpResult, Refusal};
-use crate::jsonrpc::{Message, Response as RpcResponse};
+use crate::jsonrpc::{Id, Message, Response as RpcResponse};
 use crate::lock::lock;
 use crate::server::{Change, Listener, Reply, Session};
 use crate::wording::format_size;
@@ -78,6 +78,7 @@ pub(super) async fn open(
                 session: Session::new(Arc::clone(&context.caller)),
                 context,
                 socket,
+                unanswered_pings: 0,
             };
             conversation.serve().instrument(span)
         });
@@ -95,6 +96,62 @@ struct SocketConversation {
     context: RequestContext,
     session: Session,
     socket: WebSocket,
+    /// How many pings the server has sent since the last frame of the client.
+    unanswered_pings: usize,
+}
+
+/// Something that a conversation waits for.
+enum SocketEvent {
+    /// A frame from the client, or the end of the connection (`None`).
+    Frame(Option<Result<Frame, axum::Error>>),
+    /// The client takes too long to send the rest of a message.
+    MessageTimeout,
+    /// The library has changed. `None` if the client has left too many changes unread.
+    Change(Option<Change>),
+    /// It is time to ping the client.
+    PingTick,
+    /// The server shuts down.
+    Shutdown,
+}
+
+/// The answer to a message, if it gets one.
+struct SocketAnswer {
+    json: Option<String>,
+    is_error: bool,
+}
+
+impl SocketAnswer {
+    /// Returns the answer that a reply contains.
+    fn from_reply(reply: Reply) -> SocketAnswer {
+        match reply {
+            // `App::handle` has run all deferred jobs, so none of these has an answer.
+            Reply::None | Reply::Cancelled(_) | Reply::Deferred(_) => SocketAnswer {
+                json: None,
+                is_error: false,
+            },
+            Reply::Stream(acknowledgement) => SocketAnswer {
+                json: Some(acknowledgement.to_json()),
+                is_error: false,
+            },
+            Reply::Response(response) => SocketAnswer {
+                is_error: response.error_code().is_some(),
+                json: Some(response.into_json()),
+            },
+        }
+    }
+
+    /// Returns the error for a message that was refused. A notification has no id, and gets no
+    /// answer, not even an error.
+    fn refused(id: Option<&Id>, refusal: Refusal) -> SocketAnswer {
+        let json = id.map(|id| {
+            let response = RpcResponse::error(Some(id), refusal.into_rpc_error());
+            response.into_json()
+        });
+        SocketAnswer {
+            json,
+            is_error: true,
+        }
+    }
 }
 
 /// Why a conversation ends.
@@ -165,8 +222,7 @@ impl SocketConversation {
         let _ = timeout(CLOSE_TIMEOUT, sent).await; // the connection is closed in any case
     }
 
-    /// Handles frames, changes of the library and timers, one at a time, until one of them ends the
-    /// conversation.
+    /// Handles events, one at a time, until one of them ends the conversation.
     async fn converse(&mut self) -> End {
         let app = Arc::clone(&self.context.app);
         let peer = Arc::clone(&self.context.client.peer);
@@ -176,39 +232,42 @@ impl SocketConversation {
         app.server.add_listener(&listener);
         let mut shutdown = app.shutdown.clone();
         let mut ping_ticks = interval_at(TokioInstant::now() + PING_INTERVAL, PING_INTERVAL);
-        let mut unanswered_pings = 0;
         loop {
-            let result = tokio::select! {
-                frame = self.socket.recv() => {
-                    unanswered_pings = 0; // any frame shows that the client is alive
-                    self.handle_frame(frame).await
-                }
-                () = peer.wait_for_message_timeout(BODY_TIMEOUT) => {
-                    let seconds = BODY_TIMEOUT.as_secs();
-                    let reason = format!("a message is not complete after {seconds} seconds");
-                    Err(close(close_code::POLICY, reason))
-                }
-                change = changes.recv() => match change {
-                    Some(change) => self.notify(&change).await,
-                    None => {
-                        let reason = "the client does not read its notifications";
-                        Err(close(close_code::POLICY, reason))
-                    }
-                },
-                _ = ping_ticks.tick() => {
-                    if unanswered_pings == MAX_UNANSWERED_PINGS {
-                        return close(close_code::POLICY, "the client does not answer pings");
-                    }
-                    unanswered_pings += 1;
-                    self.ping().await
-                }
-                () = wait_for_shutdown(&mut shutdown) => {
-                    Err(close(close_code::AWAY, "the server was stopped"))
-                }
+            let event = tokio::select! {
+                frame = self.socket.recv() => SocketEvent::Frame(frame),
+                () = peer.wait_for_message_timeout(BODY_TIMEOUT) => SocketEvent::MessageTimeout,
+                change = changes.recv() => SocketEvent::Change(change),
+                _ = ping_ticks.tick() => SocketEvent::PingTick,
+                () = wait_for_shutdown(&mut shutdown) => SocketEvent::Shutdown,
             };
-            if let Err(end) = result {
+            if let Err(end) = self.handle_event(event).await {
                 return end;
             }
+        }
+    }
+
+    /// Handles an event.
+    ///
+    /// # Errors
+    /// Returns the end of the conversation if the event ends it.
+    async fn handle_event(&mut self, event: SocketEvent) -> Result<(), End> {
+        match event {
+            SocketEvent::Frame(frame) => {
+                self.unanswered_pings = 0; // any frame shows that the client is alive
+                self.handle_frame(frame).await
+            }
+            SocketEvent::MessageTimeout => {
+                let seconds = BODY_TIMEOUT.as_secs();
+                let reason = format!("a message is not complete after {seconds} seconds");
+                Err(close(close_code::POLICY, reason))
+            }
+            SocketEvent::Change(Some(change)) => self.notify(&change).await,
+            SocketEvent::Change(None) => {
+                let reason = "the client does not read its notifications";
+                Err(close(close_code::POLICY, reason))
+            }
+            SocketEvent::PingTick => self.ping().await,
+            SocketEvent::Shutdown => Err(close(close_code::AWAY, "the server was stopped")),
         }
     }
 
@@ -289,38 +348,31 @@ impl SocketConversation {
         // A POST without a permit is refused. A WebSocket can wait for one: it has only one message
         // in progress.
         let _permit = app.request_limits.permits.acquire().await;
-        let result = match self.context.admit(&client_limits::methods(&message)) {
-            Ok(()) => {
-                let caller_key = self.context.caller_key();
-                app.handle(caller_key, &mut self.session, message).await
-            }
-            Err(refusal) => Err(refusal),
-        };
-        let mut is_error = false;
-        let answer = match result {
-            // `App::handle` has run all deferred jobs, so none of these has an answer.
-            Ok(Reply::None | Reply::Cancelled(_) | Reply::Deferred(_)) => None,
-            Ok(Reply::Stream(acknowledgement)) => Some(acknowledgement.to_json()),
-            Ok(Reply::Response(response)) => {
-                is_error = response.error_code().is_some();
-                Some(response.into_json())
-            }
-            Err(refusal) => {
-                is_error = true;
-                // A notification has no id, and gets no answer, not even an error.
-                id.map(|id| RpcResponse::error(Some(&id), refusal.into_rpc_error()).into_json())
-            }
+        let answer = match self.handle_admitted(message).await {
+            Ok(reply) => SocketAnswer::from_reply(reply),
+            Err(refusal) => SocketAnswer::refused(id.as_ref(), refusal),
         };
         app.metrics.count_message(&HandledMessage {
             transport: "websocket",
             method,
-            is_error,
+            is_error: answer.is_error,
             duration: started.elapsed(),
         });
-        match answer {
+        match answer.json {
             Some(json) => self.send(json).await,
             None => Ok(()),
         }
+    }
+
+    /// Counts a message against the rate limits, handles it, and returns the reply.
+    ///
+    /// # Errors
+    /// Fails with 429 if a rate limit is exceeded, and with 500 if the handler panics.
+    async fn handle_admitted(&mut self, message: Message) -> Result<Reply, Refusal> {
+        self.context.admit(&client_limits::methods(&message))?;
+        let caller_key = self.context.caller_key();
+        let app = &self.context.app;
+        app.handle(caller_key, &mut self.session, message).await
     }
 
     /// Fails if the caller's token has expired, changed or been removed.
@@ -342,7 +394,17 @@ impl SocketConversation {
         Ok(())
     }
 
+    /// Pings the client.
+    ///
+    /// # Errors
+    /// Returns the end of the conversation if the client has left too many pings unanswered, if its
+    /// token is no longer valid, or if the ping can't be sent.
     async fn ping(&mut self) -> Result<(), End> {
+        if self.unanswered_pings == MAX_UNANSWERED_PINGS {
+            let reason = "the client does not answer pings";
+            return Err(close(close_code::POLICY, reason));
+        }
+        self.unanswered_pings += 1;
         self.check_caller()?;
         self.write(Frame::Ping(Default::default())).await
     }
