@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -206,32 +206,48 @@ impl RateLimits {
     /// Fails with 429 if a limit would be exceeded. None of the messages may be handled then.
     pub(super) fn try_consume(&self, caller_key: u128, methods: &[&str]) -> Result<(), Refusal> {
         let now = Instant::now();
-        let mut strictest: Option<(Duration, &RateLimit)> = None;
-        // Keeps each limit locked from the check until the messages are counted. Otherwise two
-        // threads could both pass the check and use the same part of the limit.
-        let mut allowed_by = Vec::new();
+        // Each check keeps its limit locked until the messages are counted. Otherwise two threads
+        // could both pass the check and use the same part of the limit. All threads lock the
+        // limits in the same order, so none waits for another forever.
+        let mut checks = Vec::new();
         for limiter in &self.0 {
-            let limit = &limiter.limit;
-            let message_count = limit.count_matching(methods);
-            if message_count == 0 {
-                continue;
-            }
-            let arrival_times = lock(&limiter.arrival_times);
-            let wait = limit.wait(arrival_times.time_ahead(caller_key, now), message_count);
-            if wait.is_zero() {
-                allowed_by.push((arrival_times, limit.time_for(message_count)));
-            } else if strictest.is_none_or(|(longest_wait, _)| wait > longest_wait) {
-                strictest = Some((wait, limit));
+            let message_count = limiter.limit.count_matching(methods);
+            if message_count > 0 {
+                checks.push(limiter.check_messages(caller_key, message_count, now));
             }
         }
-        if let Some((wait, limit)) = strictest {
-            return Err(limit.refusal(wait));
+        if let Some(exceeded) = most_exceeded(&checks) {
+            return Err(exceeded.limit.refusal(exceeded.wait));
         }
-        for (mut arrival_times, time) in allowed_by {
-            arrival_times.advance(caller_key, time, now);
+        for mut check in checks {
+            let time = check.limit.time_for(check.message_count);
+            check.arrival_times.advance(caller_key, time, now);
         }
         Ok(())
     }
+}
+
+/// The check of a rate limit for the messages that it counts.
+struct LimitCheck<'l> {
+    limit: &'l RateLimit,
+    /// Locks the limit until the check is dropped.
+    arrival_times: MutexGuard<'l, ArrivalTimes>,
+    message_count: u32,
+    /// How long the caller has to wait before it may send the messages.
+    wait: Duration,
+}
+
+/// Returns the check with the longest wait, or `None` if the messages exceed no limit.
+fn most_exceeded<'c, 'l>(checks: &'c [LimitCheck<'l>]) -> Option<&'c LimitCheck<'l>> {
+    let mut longest_wait = Duration::ZERO;
+    let mut most_exceeded = None;
+    for check in checks {
+        if check.wait > longest_wait {
+            longest_wait = check.wait;
+            most_exceeded = Some(check);
+        }
+    }
+    most_exceeded
 }
 
 impl RateLimit {
@@ -331,6 +347,18 @@ impl Limiter {
         Limiter {
             limit,
             arrival_times: Mutex::default(),
+        }
+    }
+
+    /// Checks how long a caller has to wait before it may send this many messages. Counts nothing.
+    fn check_messages(&self, caller_key: u128, message_count: u32, now: Instant) -> LimitCheck<'_> {
+        let arrival_times = lock(&self.arrival_times);
+        let time_ahead = arrival_times.time_ahead(caller_key, now);
+        LimitCheck {
+            limit: &self.limit,
+            arrival_times,
+            message_count,
+            wait: self.limit.wait(time_ahead, message_count),
         }
     }
 
