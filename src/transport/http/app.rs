@@ -113,6 +113,15 @@ impl ThreadLimits {
         }
     }
 
+    /// Returns the threads for work that may block as long as this.
+    fn for_wait(&self, longest_wait: LongestWait) -> &FairThreads {
+        match longest_wait {
+            LongestWait::Nothing | LongestWait::Files | LongestWait::Folders => &self.reads,
+            LongestWait::Write => &self.writes,
+            LongestWait::Service => &self.services,
+        }
+    }
+
     fn forget_idle_callers(&self) {
         for threads in [&self.reads, &self.writes, &self.services] {
             threads.forget_idle_callers();
@@ -246,13 +255,7 @@ impl App {
         };
         // A job can return another one that waits for something else.
         while let Reply::Deferred(job) = reply {
-            let threads = match job.longest_wait {
-                LongestWait::Write => &self.threads.writes,
-                LongestWait::Service => &self.threads.services,
-                LongestWait::Nothing | LongestWait::Files | LongestWait::Folders => {
-                    &self.threads.reads
-                }
-            };
+            let threads = self.threads.for_wait(job.longest_wait);
             reply = threads.run(caller_key, move || job.run()).await?;
         }
         Ok(reply)
@@ -269,18 +272,23 @@ impl App {
         // The thread needs to own the session, so an empty one takes its place meanwhile. If the
         // work panics, the session is lost, and the empty one stays.
         let placeholder = Session::new(Arc::clone(&session.caller));
-        let mut owned_session = std::mem::replace(session, placeholder);
-        let (reply, owned_session) = self
-            .threads
-            .reads
-            .run(caller_key, move || {
-                let reply = server.handle(&mut owned_session, batch);
-                (reply, owned_session)
+        let mut lent_session = std::mem::replace(session, placeholder);
+        let threads = &self.threads.reads;
+        let handled = threads
+            .run(caller_key, move || HandledBatch {
+                reply: server.handle(&mut lent_session, batch),
+                session: lent_session,
             })
             .await?;
-        *session = owned_session;
-        Ok(reply)
+        *session = handled.session;
+        Ok(handled.reply)
     }
+}
+
+/// The reply to a batch, and the session in which it was handled.
+struct HandledBatch {
+    reply: Reply,
+    session: Session,
 }
 
 impl RequestContext {
