@@ -229,20 +229,23 @@ impl<R: AsyncRead + Unpin> AsyncRead for CountingReader<R> {
 ///
 /// # Errors
 /// Fails if signal handlers can't be installed.
+#[cfg(unix)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        Ok(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        })
-    }
-    #[cfg(not(unix))]
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Returns a future that is ready after Ctrl-C, which is caught as soon as the future is awaited.
+/// Never fails, but has the same type as on Unix.
+#[cfg(not(unix))]
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         // Without a handler, Ctrl-C kills the process, so there is nothing to wait for.
         if tokio::signal::ctrl_c().await.is_err() {
@@ -270,15 +273,18 @@ fn max_connections() -> usize {
 }
 
 /// Raises this process's limit of open files, and so of connections, as far as the system allows.
+#[cfg(unix)]
 pub(super) fn raise_open_file_limit() {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        let limit = Rlimit {
-            current: maximum,
-            maximum,
-        };
-        let _ = setrlimit(Resource::Nofile, limit); // if this fails, the old limit applies
-    }
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, limit); // if this fails, the old limit applies
+}
+
+#[cfg(not(unix))]
+pub(super) fn raise_open_file_limit() {
+    // There is no such limit.
 }
