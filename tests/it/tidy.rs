@@ -169,7 +169,7 @@ const MAX_FILE: usize = 600;
 /// The most tokens of `src`, without comments and unit tests. Code in plain steps takes about a
 /// tenth more than packed code, and the rules against hostile files, folders, servers and clients
 /// took 30,000. Both were worth it; what nobody would miss pays for them later.
-const MAX_CODE_TOKENS: usize = 461_000;
+const MAX_CODE_TOKENS: usize = 461_500;
 
 /// The most tokens of the tests: unit tests, `tests` and the fuzz targets.
 const MAX_TEST_TOKENS: usize = 370_000;
