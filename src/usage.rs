@@ -5,8 +5,8 @@
 //! the [way](Way) in which it was used. Inputs, values, paths, sessions and persons are never
 //! written.
 //!
-//! Each month has a file, such as `2026-11.log`. The current month and the [`KEPT_MONTHS`] before
-//! it are kept. Days are those of UTC.
+//! Each month has a file, such as `2026-11.log`. The current month and the
+//! [13 before it](months::KEPT_MONTHS) are kept. Days are those of UTC.
 //!
 //! ```text
 //!
