@@ -191,9 +191,8 @@ fn quote_invalid_values(block: &str, first_line: usize) -> QuotedBlock {
         let joined = value.joined();
         match ValueLine::parse(&joined) {
             Some(value_line) if !value.is_block_scalar() && !value.is_valid() => {
-                warnings.push(value_line.warning(number));
-                text += &value_line.with_quotes();
-                text += &"\n".repeat(value.lines.len() - 1);
+                warnings.push(value_line.warning(value.position(number)));
+                text += &value.with_quotes(&value_line);
             }
             _ => text += &value.lines.concat(), // the lines have their line breaks
         }

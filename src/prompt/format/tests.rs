@@ -514,11 +514,21 @@ fn arguments_with_a_dollar_is_the_input_where_nothing_else_is() {
     );
 }
 
-/// All warnings about files, each with its position.
 #[test]
 fn of_repeated_keys_the_last_one_is_used_whatever_comes_before_them() {
     let file = "---\ntitle: T\ntags: [a]\ntags: [b]\n---\nB";
     assert_eq!(parse(file).tags, ["b"]);
+}
+
+#[test]
+fn a_warning_about_a_value_below_its_key_is_at_the_line_of_the_value() {
+    let warnings = parse("---\narguments:\n\n  \"\n---\nB").warnings();
+    let texts: Vec<String> = warnings.iter().map(shown).collect();
+    let want = [
+        "4:3: the value of `arguments` is not valid YAML without quotes, and is read as text; write `arguments: \"\"`",
+        "4:3: `arguments` is not a list, and declares nothing; write one line `  - name: …` for each argument below `arguments:`, or delete the key",
+    ];
+    assert_eq!(texts, want);
 }
 
 #[test]

@@ -141,19 +141,19 @@ impl<'l> ValueLine<'l> {
         QuotedForm::new(self.key, self.value)
     }
 
-    /// Returns the warning that the value is read as a string.
-    pub(super) fn warning(&self, number: usize) -> Diagnostic {
+    /// Returns the warning that the value at this position is read as a string.
+    pub(super) fn warning(&self, position: Position) -> Diagnostic {
         let subject = match (self.key, self.quoted_form()) {
             (Some(key), QuotedForm::Collection(_)) => format!("an item of {}", quoted(key)),
             (Some(key), QuotedForm::Text(_)) => format!("the value of {}", quoted(key)),
             (None, _) => format!("the item {}", quoted(self.value)),
         };
         let message = format!("{subject} is not valid YAML without quotes, and is read as text");
-        Diagnostic::warning(Some(self.position(number)), message, self.fix())
+        Diagnostic::warning(Some(position), message, self.fix())
     }
 
     /// Formats the line with its value in quotes: `  - name: "a: b"`.
-    pub(super) fn with_quotes(&self) -> String {
+    fn with_quotes(&self) -> String {
         let indentation_and_dash = &self.line[..self.line.len() - self.item.len()];
         let value = self.quoted_form();
         let item = match self.key {
@@ -249,6 +249,9 @@ pub(super) struct ValueLines<'l> {
     pub(super) lines: &'l [&'l str],
     /// The text of the value on each line, without blank lines and comments.
     texts: Vec<&'l str>,
+    /// How many of the lines are before the one on which the value begins: 0, unless a key is alone
+    /// on its line.
+    lines_before_value: usize,
 }
 
 impl<'l> ValueLines<'l> {
@@ -267,10 +270,15 @@ impl<'l> ValueLines<'l> {
         if texts.is_empty() {
             return None;
         }
+        let mut lines_before_value = 0;
+        if !first.has_inline_value() {
+            lines_before_value = lines.iter().position(|line| line.trim() == texts[0])?;
+        }
         Some(ValueLines {
             first,
             lines: &lines[..count],
             texts,
+            lines_before_value,
         })
     }
 
@@ -287,6 +295,39 @@ impl<'l> ValueLines<'l> {
         }
         let before_value = self.first.before_value().trim_end();
         format!("{before_value} {}", self.texts.join(" "))
+    }
+
+    /// Returns the position of the value in the file. `number` is that of the first line.
+    pub(super) fn position(&self, number: usize) -> Position {
+        if self.lines_before_value == 0 {
+            return self.first.position(number);
+        }
+        Position {
+            line: number + self.lines_before_value,
+            column: self.value_indentation().chars().count() + 1,
+        }
+    }
+
+    /// Returns the indentation of the line on which the value begins.
+    fn value_indentation(&self) -> &'l str {
+        let line = self.lines[self.lines_before_value];
+        &line[..line.len() - line.trim_start().len()]
+    }
+
+    /// Returns the lines with quotes around the value, which begins where it did. The number of
+    /// lines stays the same. `joined_line` is the parsed [`joined`](Self::joined) line.
+    pub(super) fn with_quotes(&self, joined_line: &ValueLine<'_>) -> String {
+        let mut text = if self.lines_before_value == 0 {
+            joined_line.with_quotes()
+        } else {
+            let lines_before = self.lines[..self.lines_before_value].concat();
+            let indentation = self.value_indentation();
+            let value = joined_line.quoted_form();
+            format!("{lines_before}{indentation}{}\n", value.text())
+        };
+        let lines_after = self.lines.len() - self.lines_before_value - 1;
+        text += &"\n".repeat(lines_after);
+        text
     }
 
     /// Returns whether it is a block scalar (`|` or `>`), whose lines are text.
