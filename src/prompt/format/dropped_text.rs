@@ -54,8 +54,11 @@ fn dropped_text_warning(value: &ValueLines<'_>, number: usize) -> Option<Diagnos
         quoted(dropped)
     );
     let fix = format!("{} if it is text", value_line.fix());
-    let position = value_line.position(number);
-    Some(Diagnostic::warning(Some(position), message, fix))
+    Some(Diagnostic::warning(
+        Some(value.position(number)),
+        message,
+        fix,
+    ))
 }
 
 /// Returns the first part of the text of a value that YAML drops: `#12` for `Fix #12`, and

@@ -522,13 +522,20 @@ fn of_repeated_keys_the_last_one_is_used_whatever_comes_before_them() {
 
 #[test]
 fn a_warning_about_a_value_below_its_key_is_at_the_line_of_the_value() {
-    let warnings = parse("---\narguments:\n\n  \"\n---\nB").warnings();
-    let texts: Vec<String> = warnings.iter().map(shown).collect();
-    let want = [
-        "4:3: the value of `arguments` is not valid YAML without quotes, and is read as text; write `arguments: \"\"`",
-        "4:3: `arguments` is not a list, and declares nothing; write one line `  - name: …` for each argument below `arguments:`, or delete the key",
-    ];
-    assert_eq!(texts, want);
+    for (value, want) in [
+        (
+            "\"",
+            "4:3: the value of `arguments` is not valid YAML without quotes, and is read as text; write `arguments: \"\"`",
+        ),
+        (
+            "#-",
+            "4:3: `#-` is not part of `arguments`, because YAML reads it as a comment; write `arguments: \"#-\"` if it is text",
+        ),
+    ] {
+        let warnings = parse(&format!("---\narguments:\n\n  {value}\n---\nB")).warnings();
+        let texts: Vec<String> = warnings.iter().map(shown).collect();
+        assert!(texts.iter().any(|text| text == want), "{texts:?}");
+    }
 }
 
 #[test]
